@@ -13,7 +13,7 @@ import (
 )
 
 // layers are the top folders, from the bottom to the top. A package imports only packages in its
-// own folder and below.
+// own folder and below, and gates none of kernels: a verdict depends on the evidence and the policy, and not on a manifest.
 var layers = []string{"policies", "kernels", "gates", "runners", "bot"}
 
 // TestImportsRunOneWay checks that imports run one way, in tests, too: a gate knows nothing about
@@ -49,6 +49,8 @@ func TestImportsRunOneWay(t *testing.T) {
 				t.Errorf("%s imports the program's main package", p.ImportPath)
 			case strings.HasPrefix(path, module) && layer(path) > own:
 				t.Errorf("%s imports %s, which is above it (the order is %s)", p.ImportPath, path, strings.Join(layers, ", "))
+			case own == slices.Index(layers, "gates") && layer(path) == slices.Index(layers, "kernels"):
+				t.Errorf("%s imports %s: gates imports only policies", p.ImportPath, path)
 			}
 		}
 	}

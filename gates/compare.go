@@ -81,8 +81,8 @@ func (q analysis) compare(l interim) *comparison {
 	c := &comparison{rounds: l.rounds, alpha: l.alpha, number: e.Performance.CodeNumber(), few: q.few}
 	for _, g := range q.goals {
 		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
-		s.separate = e.Device.Kind == "gpu" && s.samples.fresh
-		if e.Mode == "cpu" {
+		s.separate = e.Device.Kind == DeviceGPU && s.samples.fresh
+		if e.Can().Clock == ClockProcess {
 			s.useWall(q.few, l.alpha)
 		}
 		s.control = draw(q.few, s.samples.control, 0.5)

@@ -19,6 +19,7 @@ type Evidence struct {
 	Schema     string        `json:"schema"`
 	Kernel     string        `json:"kernel"`
 	Mode       string        `json:"mode"`
+	Abilities  *Abilities    `json:"abilities,omitempty"` // of the backend; evidence of earlier versions does not have them, see [Evidence.Can]
 	Provenance Provenance    `json:"provenance"`
 	Change     policy.Change `json:"change"`
 	Device     Device        `json:"device"`
@@ -79,7 +80,7 @@ type Commit struct {
 // A Device is what the kernel ran on, with the limits that bound any kernel on
 // it.
 type Device struct {
-	Kind      string             `json:"kind"` // gpu or cpu
+	Kind      string             `json:"kind"` // DeviceCPU or DeviceGPU
 	Name      string             `json:"name"`
 	Arch      string             `json:"arch"`
 	UUID      string             `json:"uuid,omitempty"`
@@ -91,6 +92,12 @@ type Device struct {
 	L2Bytes   int64              `json:"l2_bytes,omitempty"`
 	ClockMHz  map[string]int     `json:"clock_mhz,omitempty"`
 }
+
+// Kinds of devices.
+const (
+	DeviceCPU = "cpu"
+	DeviceGPU = "gpu"
+)
 
 // A Shape is one problem size, with the work it takes at least.
 type Shape struct {

@@ -16,7 +16,7 @@ const (
 // Title is the name of the gate on a kind of device. A policy calls the budgets of resources ptxas,
 // after the tool that reports them on a GPU; a CPU has no such tool.
 func (g Gate) Title(kind string) string {
-	if g == GatePTXAS && kind == "cpu" {
+	if g == GatePTXAS && kind == DeviceCPU {
 		return "resources"
 	}
 	return string(g)

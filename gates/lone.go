@@ -27,13 +27,15 @@ type loneAllowance struct {
 }
 
 // Honest kernels on an H200 lacked at most 0.2 µs alone, those whose launches share work 8
-// to 20 µs. On a CPU waking the process is part of a launch that runs alone.
-func loneAllowanceOf(mode string) loneAllowance {
-	if mode == "cpu" {
-		return loneAllowance{micros: 1, start: 50}
+// to 20 µs. Where a launch that runs alone has a process of its own, waking that is part of it.
+func loneAllowanceOf(a Abilities) loneAllowance {
+	if a.OwnProcesses {
+		return inOwnProcess
 	}
 	return loneAllowance{micros: 0.5, share: 0.05, start: 5}
 }
+
+var inOwnProcess = loneAllowance{micros: 1, start: 50}
 
 const (
 	// loneOfGoal is the share of the gain that a target asks which may be lacking alone.
@@ -171,7 +173,7 @@ func shareOfRatio(ratio float64) float64 { return 2 - 1/ratio }
 func ratioOfShare(share float64) float64 { return 1 / (2 - min(share, 1.95)) }
 
 // judgesLone is false where a harness took the samples.
-func judgesLone(e *Evidence) bool { return e.Mode != "command" }
+func judgesLone(e *Evidence) bool { return e.Can().SingleLaunches }
 
 // confirm compares the shapes that have not missed their goals with the launches that ran alone. A
 // gain that those do not confirm yet leaves the shape open, and one that they refute fails it.
@@ -229,7 +231,7 @@ func (s *shapeComparison) refute(why facts.Fact) {
 // they are too few to say anything. The gain of a target must be proven. A guard claims
 // none, so it is held against the estimate, as tails are.
 func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t test, ok bool) {
-	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
+	l, allowed := &s.samples.lone, loneAllowanceOf(e.Can())
 	t = test{meet: 0, miss: 1}
 	add := func(meet, miss float64, met bool) {
 		if s.role == RoleGuard && met {
@@ -271,7 +273,7 @@ func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t te
 			return t, false
 		}
 	}
-	if b := s.goal.P90; b != nil && e.Mode == "cpu" { // on a GPU these are single launches, whose p90 is noise
+	if b := s.goal.P90; b != nil && e.Can().OwnProcesses { // the p90 of launches that are no medians is noise
 		start := l.starts()
 		if !within(b, l.times(allowed, alone, func(p lonePair, _ float64) float64 { return p.candidate - start[p.kind] }), 0.9) {
 			return t, false
@@ -314,7 +316,7 @@ func loneSpeedup(d *stats.Distribution, alpha float64) Estimate {
 // alone.
 func (s *shapeComparison) overclaims(draws *stats.ResamplePlan, e *Evidence) []suspect {
 	var found []suspect
-	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
+	l, allowed := &s.samples.lone, loneAllowanceOf(e.Can())
 	for k, cand := range l.candidate {
 		gain := l.baseline[k] - cand
 		most := allowed.micros + max(loneGain*gain, loneTime*cand)

@@ -14,7 +14,7 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 // What may be lacking alone is at most so many microseconds, a share of the baseline's time on a GPU, and half of the gain that a target
 // asks.
 func TestLoneAllowance(t *testing.T) {
-	gpu, cpu := loneAllowanceOf("cuda"), loneAllowanceOf("cpu")
+	gpu, cpu := loneAllowanceOf(unrecorded["cuda"]), loneAllowanceOf(unrecorded["cpu"])
 	if gpu.start != 5 || cpu.start != 50 {
 		t.Errorf("to start alone may cost %g and %g µs", gpu.start, cpu.start)
 	}

@@ -63,8 +63,8 @@ func pairedShape(e *Evidence, shape Shape, draws *stats.ResamplePlan, alpha floa
 		return nil
 	}
 	s := &shapeComparison{goalOf: goalOf{shape: shape}, samples: collect(e.Performance.Rounds, shape.Name, clean)}
-	s.separate = e.Device.Kind == "gpu" && s.samples.fresh
-	if e.Mode == "cpu" {
+	s.separate = e.Device.Kind == DeviceGPU && s.samples.fresh
+	if e.Can().Clock == ClockProcess {
 		s.useWall(draws, alpha)
 	}
 	s.control = draw(draws, s.samples.control, 0.5)

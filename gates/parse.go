@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -128,6 +129,9 @@ func descend(dec *json.Decoder, part string) (int64, bool) {
 func (e *Evidence) problem() (field, problem string) {
 	if e.Kernel == "" {
 		return "kernel", "is empty"
+	}
+	if a := e.Abilities; a != nil && !slices.Contains([]Clock{ClockProcess, ClockDevice, ClockHarness}, a.Clock) {
+		return "abilities.clock", "is not a clock that this version knows"
 	}
 	shapes, secret := map[string]bool{}, false
 	for i, s := range e.Shapes {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/facts"
-	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -79,7 +78,7 @@ func (j *judgement) ptxasOf(gate *policy.PTXASGate, part Part) GateResult {
 
 	r := GateResult{More: facts.Quotes(c.Resources.Warnings)}
 	if len(c.Resources.Globals) > 0 {
-		j.note(facts.KeepsState{Globals: c.Resources.Globals, CPU: j.evidence.Mode == string(manifest.ModeCPU)})
+		j.note(facts.KeepsState{Globals: c.Resources.Globals, CPU: j.evidence.Can().onHost()})
 	}
 	switch {
 	case len(t.exceeded) > 0:

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/facts"
-	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -234,7 +233,7 @@ func (j *judgement) suspectRace(r GateResult) GateResult {
 	if r.Reason != ReasonCorrectness {
 		return r
 	}
-	step := facts.LookForRace{CPU: j.evidence.Mode == string(manifest.ModeCPU), Searched: facts.NothingFound}
+	step := facts.LookForRace{CPU: j.evidence.Can().onHost(), Searched: facts.NothingFound}
 	switch gate := j.rule.Gates.Sanitize; {
 	case gate == nil:
 		step.Searched = facts.NoSanitizeGate

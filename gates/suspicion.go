@@ -46,7 +46,7 @@ func (c *comparison) suspicion(gate *policy.PerformanceGate, e *Evidence, outcom
 		func(s *shapeComparison) suspect { return s.samples.marks.moreWithCandidate(c.few, s.shape.Label()) },
 		func(s *shapeComparison) suspect { return s.dependsOnState(c.few) },
 	}
-	if e.Mode == "cuda" {
+	if e.Can().Clock == ClockDevice {
 		checks = append(checks, func(s *shapeComparison) suspect { return s.unseenGain(c.few) })
 	}
 	for _, check := range checks {

@@ -50,7 +50,7 @@ func (s *samples) addUneven(series *Series) {
 	}
 	launch, baselineLaunch := stats.Describe(single.Candidate).P50, stats.Describe(single.Baseline).P50
 	later, share := float64(single.Launches-1), min(launch/baselineLaunch, 1)
-	most := max(unevenLaunches*baselineLaunch, 1e3*loneAllowanceOf("cpu").micros*later)
+	most := max(unevenLaunches*baselineLaunch, 1e3*inOwnProcess.micros*later)
 	type processes struct{ noise, lenient, strict, whole []float64 }
 	kinds := map[int]*processes{}
 	for i := range single.MeanCandidate {
@@ -169,7 +169,7 @@ func (s *shapeComparison) meanAlone(draws *stats.ResamplePlan, gate *policy.Perf
 		return fine
 	}
 	limit := shareOfRatio(asked * (1 - float64(*gate.Tails.Mean)))
-	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
+	l, allowed := &s.samples.lone, loneAllowanceOf(e.Can())
 	var gains, limits stats.Sample
 	for _, pairs := range l.rounds {
 		var values []float64

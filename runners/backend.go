@@ -11,10 +11,19 @@ import (
 // A Backend measures on one kind of device. Its errors are faults of the backend; a failure of the
 // kernel is evidence.
 type Backend interface {
+	Abilities() gates.Abilities
 	Device() gates.Device
 	Tools() map[string]string
+	// Notes returns what a reader of the evidence must know about this backend.
+	Notes() []string
 	// Build compiles one side. A compile error is evidence.
 	Build(ctx context.Context, role Role, side Side) (gates.Build, error)
+	// BuildLog returns the compilers' output so far.
+	BuildLog() string
+	// MachineCode returns what differs between the code of the two sides. It is nil if there is nothing to show.
+	MachineCode(ctx context.Context) *gates.MachineCode
+	// CheckReference builds the reference without running it, and returns a note on what it could not check.
+	CheckReference(ctx context.Context) (note string, err error)
 	// Correctness runs the cases that the gate asks for.
 	Correctness(ctx context.Context, gate *policy.CorrectnessGate, p Progress) (*gates.Correctness, error)
 	// Sanitize runs the candidate under tools that watch every access.
@@ -27,6 +36,10 @@ type Backend interface {
 	Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p Progress) (gates.Round, error)
 	// Profile reads the metrics that the gate names.
 	Profile(ctx context.Context, gate *policy.ProfileGate, p Progress) (*gates.Profile, error)
+	// DumpCase runs one case and returns its inputs and outputs. A backend without a reference returns errors.ErrUnsupported.
+	DumpCase(ctx context.Context, c Case) (*CaseDump, error)
+	// Artifacts lists files worth keeping.
+	Artifacts() []string
 }
 
 // Measured is the result of measuring a job.

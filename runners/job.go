@@ -165,7 +165,7 @@ func (j Job) serving(side Side, b *gates.Build, s gates.Shape, device gates.Devi
 	}
 	m := j.Of(side)
 	arch := ""
-	if m.Mode == manifest.ModeCUDA {
+	if ModeOf(m).Architectures {
 		arch = device.Arch
 	}
 	dims, err := manifest.ParseDims(s.Dims, m.Shapes[0].Dims)
@@ -240,7 +240,7 @@ func (j Job) Tree(s Side) *Tree {
 // ToolchainOf returns the kind of pin that applies to a kernel; "" means none.
 func ToolchainOf(m *manifest.Manifest) string {
 	switch {
-	case m.Mode != manifest.ModeCUDA:
+	case !ModeOf(m).Architectures:
 		return ""
 	case m.Compiler == manifest.Triton:
 		return policy.Triton

@@ -26,7 +26,7 @@ const (
 // purpose there is nothing to find.
 func (j Job) TimesSecretShape() bool {
 	gate := j.Rule().Gates.Performance
-	return gate != nil && gate.TimesSecretShape() && j.Manifest.Mode != manifest.ModeCommand && j.Baseline != nil && !j.Noise
+	return gate != nil && gate.TimesSecretShape() && !ModeOf(j.Manifest).OwnHarness() && j.Baseline != nil && !j.Noise
 }
 
 // SecretShape returns the problem size that a run with this seed times under the guard. ok is false

@@ -198,7 +198,7 @@ func TestAnswers(t *testing.T) {
 		{"rebench by mistaken rules", "write", "/rebench", func(s *change.State) { s.Plan.Problems = []gates.Diagnostic{{}} }, "", false, "has mistakes", change.Effect{}},
 		{"profile nothing", "write", "/rebench profile", nil, "", false, "nothing to profile", change.Effect{}},
 		{"a shape that is not there", "write", "/rebench kernels/scale shapes=huge", nil, "", false, "```text\nno shape '''huge'''\n```", change.Effect{}},
-		{"an extra, named twice", "write", "/rebench kernels/gemm gemm vs=self", nil, "", true, "an extra", change.Effect{SideRuns: []change.SideRun{
+		{"an extra, named twice", "write", "/rebench kernels/gemm gemm vs=self", nil, "", true, "an extra", change.Effect{ExtraRuns: []change.ExtraRun{
 			{Folder: "kernels/gemm", Bundle: "kernels/gemm rounds=0 vs=self", Rebench: command.Rebench{Kernels: []string{"kernels/gemm"}, Versus: command.Self}}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

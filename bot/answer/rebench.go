@@ -17,7 +17,7 @@ import (
 // attempt adds rounds, so that nobody can roll the dice until they please. A comparison that
 // the policy does not ask for is an extra and decides nothing.
 func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Policy, r command.Rebench) (change.Answered, error) {
-	beside := r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0
+	extra := r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0
 	switch {
 	case s.Plan != nil && len(s.Plan.Problems) > 0:
 		return refusedAs(change.AnswerPlanMistakes)
@@ -27,7 +27,7 @@ func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Po
 		return refusedAs(change.AnswerNoKernel)
 	case s.Held():
 		return held(s)
-	case d.Planner == nil && (beside || r.Profile):
+	case d.Planner == nil && (extra || r.Profile):
 		return refusedAs(change.AnswerWorkflowAsks)
 	}
 	runs, problem := meant(s, r.Kernels)
@@ -40,8 +40,8 @@ func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Po
 		return refusedAs(change.AnswerNoProfile)
 	case d.Planner == nil:
 		return d.anew(s)
-	case beside:
-		return d.onTheSide(ctx, s, runs, r)
+	case extra:
+		return d.extraRuns(ctx, s, runs, r)
 	}
 	return d.again(ctx, s, runs, r)
 }
@@ -111,7 +111,7 @@ func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, 
 	return granted(effect, change.Answer{Kind: change.AnswerMoreRounds, Decided: names(decided), Busy: names(busy)})
 }
 
-func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
+func (d Decider) extraRuns(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
 	var effect change.Effect
 	for _, run := range runs {
 		bundle, err := d.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{
@@ -122,9 +122,9 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 		}
 		one := r
 		one.Kernels = []string{run.Folder}
-		effect.SideRuns = append(effect.SideRuns, change.SideRun{Folder: run.Folder, Bundle: bundle, Rebench: one})
+		effect.ExtraRuns = append(effect.ExtraRuns, change.ExtraRun{Folder: run.Folder, Bundle: bundle, Rebench: one})
 	}
-	return granted(effect, change.Answer{Kind: change.AnswerSideRun})
+	return granted(effect, change.Answer{Kind: change.AnswerExtraRun})
 }
 
 // badRequest tells the author of a command what does not exist.

@@ -26,7 +26,7 @@ type Store struct {
 }
 
 // Prior returns the evidence about the machine code that a runner has built for a run. The
-// evidence may come from a different commit. A side run, a sweep and a watch start without evidence.
+// evidence may come from a different commit. An extra run, a sweep and a watch start without evidence.
 func (st *Store) Prior(ctx context.Context, s *change.State, run change.Run, c runners.Code) (protocol.PriorEvidence, error) {
 	if isStandalone(s.ID, run) {
 		return protocol.PriorEvidence{}, nil
@@ -116,7 +116,7 @@ func (st *Store) numberCode(ctx context.Context, s *change.State, key Key, c run
 
 // isStandalone tells whether a run gets no prior evidence and does not count as an attempt.
 func isStandalone(id change.ID, run change.Run) bool {
-	return run.SideRun != nil || run.Search != nil || id.Kind.Scheduled()
+	return run.ExtraRun != nil || run.Search != nil || id.Kind.Scheduled()
 }
 
 // read is the log of a name.

@@ -99,7 +99,7 @@ const (
 	AnswerRemeasuring    AnswerKind = "remeasuring" // Kernels
 	AnswerBusy           AnswerKind = "busy"        // Busy
 	AnswerMoreRounds     AnswerKind = "more_rounds" // Decided, Busy
-	AnswerSideRun        AnswerKind = "side_run"
+	AnswerExtraRun       AnswerKind = "extra_run"
 	AnswerCannotServe    AnswerKind = "cannot_serve" // Quote
 )
 

@@ -77,8 +77,8 @@ func (s *State) seen(at time.Time, f Facts) {
 	}
 	if headMoved || baseMoved || !f.Open {
 		s.abandon(at, s.Runs)
-		s.abandon(at, s.SideRuns)
-		s.SideRuns = nil
+		s.abandon(at, s.ExtraRuns)
+		s.ExtraRuns = nil
 		s.abandon(at, s.Searches)
 	}
 	if headMoved || baseMoved { // what was measured was compared with what the base had and asked
@@ -183,23 +183,23 @@ func (s *State) answered(at time.Time, e Answered) {
 		s.RulesApproved = a
 	}
 	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {
-		if slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Phase != Done }) { // a side run or a search has no verdict to cancel
+		if slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Phase != Done }) { // an extra run or a search has no verdict to cancel
 			s.Cancelled = effect.Cancel
 		}
 		s.abandon(at, s.Runs)
-		s.abandon(at, s.SideRuns)
+		s.abandon(at, s.ExtraRuns)
 		s.abandon(at, s.Searches)
 	}
 	for _, again := range effect.Rebench {
 		s.applyRerun(at, again)
 	}
-	for _, a := range effect.SideRuns {
-		s.applySideRun(at, a)
+	for _, a := range effect.ExtraRuns {
+		s.applyExtraRun(at, a)
 	}
 	if effect.Search != nil {
 		s.applySearch(at, e.ID, *effect.Search)
 	}
-	s.trimSideRuns()
+	s.trimExtraRuns()
 }
 
 // applyRerun starts the next attempt at a kernel. Its earlier result stays in the
@@ -220,15 +220,15 @@ func (s *State) applyRerun(at time.Time, a Rerun) {
 	s.Runs[i] = next
 }
 
-func (s *State) applySideRun(at time.Time, a SideRun) {
+func (s *State) applyExtraRun(at time.Time, a ExtraRun) {
 	i := s.kernelIndex(a.Folder)
 	if i < 0 {
 		return
 	}
 	run := s.Runs[i]
-	s.SideRuns = append(s.SideRuns, Run{
-		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, SideRun: &a.Rebench,
-		Attempt: 1, Job: s.jobID(run.Name, len(s.SideRuns), 1), Phase: Queued, Asked: at,
+	s.ExtraRuns = append(s.ExtraRuns, Run{
+		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, ExtraRun: &a.Rebench,
+		Attempt: 1, Job: s.jobID(run.Name, len(s.ExtraRuns), 1), Phase: Queued, Asked: at,
 	})
 }
 

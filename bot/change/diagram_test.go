@@ -105,7 +105,7 @@ func walk(r *rand.Rand, change, run arrows) {
 		if to := condition(s); to != from {
 			change[fmt.Sprintf("%s --> %s : %s", from, to, KindOf(e))] = true
 		}
-		for _, now := range slices.Concat(s.Runs, s.SideRuns, s.Past) {
+		for _, now := range slices.Concat(s.Runs, s.ExtraRuns, s.Past) {
 			before, known := runs[now.Job]
 			if !known {
 				before.Phase = "[*]"

@@ -174,7 +174,7 @@ type Effect struct {
 	Override     *Override      `json:"override,omitempty"`
 	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
 	Rebench      []Rerun        `json:"rebench,omitempty"`
-	SideRuns     []SideRun      `json:"side_runs,omitempty"`
+	ExtraRuns    []ExtraRun     `json:"extra_runs,omitempty"`
 	Search       *Search        `json:"search,omitempty"`
 }
 
@@ -201,9 +201,9 @@ type Rerun struct {
 	Bundle string `json:"bundle"`
 }
 
-// SideRun is a measurement for information: against another baseline, or of other
+// ExtraRun is a measurement for information: against another baseline, or of other
 // shapes or seeds than the policy's. It changes no verdict.
-type SideRun struct {
+type ExtraRun struct {
 	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
 	Rebench command.Rebench `json:"rebench"`

@@ -20,7 +20,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 // anyJob is mostly a job that the state knows, at times one long gone.
 func anyJob(r *rand.Rand, s *State, ever []string) string {
-	known := slices.Concat(s.Runs, s.SideRuns, s.Past)
+	known := slices.Concat(s.Runs, s.ExtraRuns, s.Past)
 	switch {
 	case len(known) > 0 && r.IntN(4) > 0:
 		return pick(r, known...).Job
@@ -43,7 +43,7 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 	case 3:
 		return Effect{Rebench: []Rerun{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Folder: "kernels/" + kernel(), Bundle: "r2"}}}
 	case 4:
-		return Effect{SideRuns: []SideRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Folder: "kernels/" + kernel(), Bundle: "s2"}}}
+		return Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Folder: "kernels/" + kernel(), Bundle: "s2"}}}
 	case 5:
 		return Effect{Search: &Search{Folder: "kernels/" + kernel(), Bundle: "s3", Request: command.Read("/bisect")}}
 	}
@@ -165,9 +165,9 @@ func TestAnySequence(t *testing.T) {
 // one stays as it is, none that was wanted is forgotten without being dropped.
 func checkJobs(t *testing.T, s, before *State, ever []string) []string {
 	t.Helper()
-	earlier := slices.Concat(before.Runs, before.SideRuns, before.Past)
+	earlier := slices.Concat(before.Runs, before.ExtraRuns, before.Past)
 	seen := map[string]bool{}
-	for _, now := range slices.Concat(s.Runs, s.SideRuns, s.Past) {
+	for _, now := range slices.Concat(s.Runs, s.ExtraRuns, s.Past) {
 		if seen[now.Job] {
 			t.Errorf("job %s is there twice", now.Job)
 		}

@@ -15,15 +15,15 @@ import (
 
 // A State is what a change's events add up to.
 type State struct {
-	ID       ID        `json:"id"`
-	Seq      uint64    `json:"seq"` // of the last event; 0 before the first
-	First    time.Time `json:"first"`
-	Facts    Facts     `json:"facts"`
-	Plan     *Plan     `json:"plan,omitempty"`      // the newest, perhaps of earlier facts: see NeedsPlan
-	Runs     []Run     `json:"runs,omitempty"`      // of the plan, a kernel each
-	SideRuns []Run     `json:"side_runs,omitempty"` // for information
-	Searches []Run     `json:"searches,omitempty"`  // tunings and bisections
-	Past     []Run     `json:"past,omitempty"`      // attempts before, oldest first
+	ID        ID        `json:"id"`
+	Seq       uint64    `json:"seq"` // of the last event; 0 before the first
+	First     time.Time `json:"first"`
+	Facts     Facts     `json:"facts"`
+	Plan      *Plan     `json:"plan,omitempty"`       // the newest, perhaps of earlier facts: see NeedsPlan
+	Runs      []Run     `json:"runs,omitempty"`       // of the plan, a kernel each
+	ExtraRuns []Run     `json:"extra_runs,omitempty"` // for information
+	Searches  []Run     `json:"searches,omitempty"`   // tunings and bisections
+	Past      []Run     `json:"past,omitempty"`       // attempts before, oldest first
 
 	Approved      []ForkApproved `json:"approved,omitempty"`       // commits of a fork that may be run
 	Override      *Override      `json:"override,omitempty"`       // the last one; see Overridden
@@ -72,8 +72,8 @@ type Run struct {
 	Result  *Result   `json:"result,omitempty"`
 	// Compiled is the outcome of the build stage; nil before it ends, and where there is none.
 	Compiled *Compiled `json:"compiled,omitempty"`
-	// SideRun is a measurement that somebody asked for in addition to the policy's; nil for a run in line.
-	SideRun *command.Rebench `json:"side_run,omitempty"`
+	// ExtraRun is a measurement that somebody asked for in addition to the policy's; nil for a run in line.
+	ExtraRun *command.Rebench `json:"extra_run,omitempty"`
 	// Search is the request of a search, and Command is the id of the command that made the request. For
 	// every other run they are nil and "".
 	Search  *command.Request `json:"search,omitempty"`
@@ -214,7 +214,7 @@ func (s *State) Wanted() []Run {
 	if s.Held() || s.Current() == nil || !s.Facts.Open || s.Facts.BaseGone {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Concat(s.Runs, s.SideRuns, s.Searches), func(r Run) bool { return !r.Unfinished() })
+	return slices.DeleteFunc(slices.Concat(s.Runs, s.ExtraRuns, s.Searches), func(r Run) bool { return !r.Unfinished() })
 }
 
 // Unanswered is the commands that nobody has looked at.
@@ -242,7 +242,7 @@ func (s *State) Run(job string) (Run, bool) {
 }
 
 func (s *State) find(job string) *Run {
-	for _, list := range [][]Run{s.Runs, s.SideRuns, s.Searches} {
+	for _, list := range [][]Run{s.Runs, s.ExtraRuns, s.Searches} {
 		if i := slices.IndexFunc(list, func(r Run) bool { return r.Job == job }); i >= 0 {
 			return &list[i]
 		}
@@ -295,7 +295,7 @@ func (s *State) ChecksOf(sha string) []Posted {
 // Clone is a copy that shares nothing which Apply changes.
 func (s *State) Clone() *State {
 	c := *s
-	c.Runs, c.SideRuns, c.Past = slices.Clone(s.Runs), slices.Clone(s.SideRuns), slices.Clone(s.Past)
+	c.Runs, c.ExtraRuns, c.Past = slices.Clone(s.Runs), slices.Clone(s.ExtraRuns), slices.Clone(s.Past)
 	c.Searches = slices.Clone(s.Searches)
 	c.Approved, c.Commands, c.Dropping = slices.Clone(s.Approved), slices.Clone(s.Commands), slices.Clone(s.Dropping)
 	c.Voided = slices.Clone(s.Voided)

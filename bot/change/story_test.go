@@ -103,7 +103,7 @@ func (s *story) tells(want ...string) *story {
 		}
 	}
 	describe("run", s.Runs)
-	describe("extra", s.SideRuns)
+	describe("extra", s.ExtraRuns)
 	describe("search", s.Searches)
 	describe("past", s.Past)
 	for flag, on := range map[string]bool{
@@ -232,7 +232,7 @@ func TestForkIsHeld(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b")).finish("a", gates.Pass).start("b")
-	s.command("extra", Effect{SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Versus: "self"}}}})
+	s.command("extra", Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Versus: "self"}}}})
 	s.command("stale", Effect{Cancel: headTwo}).tells("run a@1 #1 done PASS", "run b@1 #1 running", "extra a@1 #1 queued", "wanted 2")
 	s.command("cancel", Effect{Cancel: headOne}).tells("run a@1 #1 done PASS", "run b@1 #1 abandoned", "extra a@1 #1 abandoned", "dropping 2", "cancelled")
 
@@ -275,11 +275,11 @@ func TestPastIsBounded(t *testing.T) {
 	}
 }
 
-func TestSideRunsChangeNothing(t *testing.T) {
-	extra := Effect{SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
+func TestExtraRunsChangeNothing(t *testing.T) {
+	extra := Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
 	s := begin(t).seen(facts(headOne)).plan(kernel("a")).finish("a", gates.Pass).command("extra", extra)
 	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 queued", "wanted 2")
-	s.then(Finished{Job: s.SideRuns[1].Job, Result: Result{Outcome: gates.Defer}})
+	s.then(Finished{Job: s.ExtraRuns[1].Job, Result: Result{Outcome: gates.Defer}})
 	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 done DEFER", "wanted 1")
 	s.seen(facts(headTwo)).tells("past a@1 #1 done PASS", "needs plan", "dropping 1")
 }

@@ -8,11 +8,11 @@ import "slices"
 // attempts counts attempts, and the overrides and approvals that hold have
 // fields of their own.
 const (
-	maxPast     = 50  // earlier attempts
-	maxSideRuns = 50  // measurements for information
-	maxSearches = 20  // tunings and bisections
-	maxApproved = 50  // commits of a fork
-	maxChecks   = 200 // on earlier heads
+	maxPast      = 50  // earlier attempts
+	maxExtraRuns = 50  // measurements for information
+	maxSearches  = 20  // tunings and bisections
+	maxApproved  = 50  // commits of a fork
+	maxChecks    = 200 // on earlier heads
 	// maxCommands is how many commands are kept. Those whose reply GitHub does not show yet
 	// are kept up to maxUnreplied, those that nobody has answered always.
 	maxCommands, maxUnreplied = 100, 1000
@@ -40,10 +40,10 @@ func dropOldest[T any](list []T, most int, mayGo func(T) bool) []T {
 	})
 }
 
-// trimSideRuns makes room for measurements. It is called when some are added, and drops none
+// trimExtraRuns makes room for measurements. It is called when some are added, and drops none
 // that a runner is still needed for.
-func (s *State) trimSideRuns() {
-	s.SideRuns = dropOldest(s.SideRuns, maxSideRuns, func(r Run) bool { return !r.Unfinished() })
+func (s *State) trimExtraRuns() {
+	s.ExtraRuns = dropOldest(s.ExtraRuns, maxExtraRuns, func(r Run) bool { return !r.Unfinished() })
 }
 
 // trimSearches makes room for a search.

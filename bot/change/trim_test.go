@@ -22,13 +22,13 @@ func TestStateStopsGrowing(t *testing.T) {
 		f := facts(head)
 		f.Fork = true
 		s.seen(f).plan(kernel("a"), kernel("b"))
-		for i, effect := range []Effect{{Approve: &ForkApproved{For: given(head), By: "ann"}}, {SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x"}}}, {}} {
+		for i, effect := range []Effect{{Approve: &ForkApproved{For: given(head), By: "ann"}}, {ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x"}}}, {}} {
 			id := fmt.Sprintf("comment-%d", 10*n+i)
 			s.then(Asked{ID: id, Comment: int64(10*n + i), By: "ann", Request: command.Read("/help")},
 				Answered{ID: id, OK: true, Answer: Answer{Kind: AnswerCannotServe, Quote: reply}, Effect: effect}, Published{Replies: map[string]int64{id: int64(n)}})
 		}
 		s.start("a").finish("a", gates.Defer).start("b").finish("b", gates.Pass)
-		s.then(Finished{Job: s.SideRuns[0].Job, Token: 1, Result: Result{Outcome: gates.Pass}})
+		s.then(Finished{Job: s.ExtraRuns[0].Job, Token: 1, Result: Result{Outcome: gates.Pass}})
 		checks := map[string]Posted{}
 		for _, name := range []string{"kernelgate", "kernelgate / a", "kernelgate / b"} {
 			checks[CheckKey(name, head)] = Posted{ID: int64(n), Digest: "d", Done: true}
@@ -64,12 +64,12 @@ func TestTrimKeepsWhatIsOpen(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"))
 	s.then(Asked{ID: "comment-1", Comment: 1}, Asked{ID: "comment-2", Comment: 2}, Answered{ID: "comment-2", Answer: Answer{Kind: AnswerHelp}}) // one without an answer, one without a reply
 	s.then(Published{Checks: map[string]Posted{CheckKey("kernelgate", headTwo): {ID: 1}}})                                                      // one that is in progress
-	s.command("extra", Effect{SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x"}}})                                                         // one that nobody has measured yet
-	first := s.SideRuns[0].Job
+	s.command("extra", Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x"}}})                                                       // one that nobody has measured yet
+	first := s.ExtraRuns[0].Job
 	for n := range 300 {
 		id := fmt.Sprintf("comment-%d", 100+n)
-		s.then(Asked{ID: id, Comment: int64(100 + n)}, Answered{ID: id, Effect: Effect{SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x"}}}})
-		s.then(Finished{Job: s.SideRuns[len(s.SideRuns)-1].Job, Token: 1, Result: Result{Outcome: gates.Pass}},
+		s.then(Asked{ID: id, Comment: int64(100 + n)}, Answered{ID: id, Effect: Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x"}}}})
+		s.then(Finished{Job: s.ExtraRuns[len(s.ExtraRuns)-1].Job, Token: 1, Result: Result{Outcome: gates.Pass}},
 			Published{Replies: map[string]int64{id: 1}, Checks: map[string]Posted{CheckKey("kernelgate", fmt.Sprintf("%040d", n)): {ID: 2, Done: true}}})
 	}
 	has := func(id string) bool {
@@ -78,8 +78,8 @@ func TestTrimKeepsWhatIsOpen(t *testing.T) {
 	if !has("comment-1") || !has("comment-2") || has("comment-100") || len(s.Commands) != maxCommands {
 		t.Errorf("%d commands: without an answer %v, without a reply %v, done %v", len(s.Commands), has("comment-1"), has("comment-2"), has("comment-100"))
 	}
-	if _, ok := s.Run(first); !ok || len(s.SideRuns) > maxSideRuns {
-		t.Errorf("%d measurements, the one that waits is there: %v", len(s.SideRuns), ok)
+	if _, ok := s.Run(first); !ok || len(s.ExtraRuns) > maxExtraRuns {
+		t.Errorf("%d measurements, the one that waits is there: %v", len(s.ExtraRuns), ok)
 	}
 	if _, ok := s.Checks[CheckKey("kernelgate", headTwo)]; !ok || len(s.Checks) > maxChecks+1 {
 		t.Errorf("%d checks, the one in progress is there: %v", len(s.Checks), ok)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/backend/gpus"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
@@ -67,9 +67,9 @@ func workers(c agent.Config, here measure.Config, picked []gpus.GPU) []worker {
 func (w worker) selfTest() doctor.SelfTest {
 	here := w.here
 	here.Log = nil // the runner's log has the result
-	t := doctor.SelfTest{Mode: manifest.ModeCPU, History: filepath.Join(w.agent.StateDir, "self-tests.json"), Measure: here.Measure}
+	t := doctor.SelfTest{Kind: gates.DeviceCPU, History: filepath.Join(w.agent.StateDir, "self-tests.json"), Measure: here.Measure}
 	if here.GPU.UUID != "" {
-		t.Mode, t.Device = manifest.ModeCUDA, here.GPU.UUID
+		t.Kind, t.Device = gates.DeviceGPU, here.GPU.UUID
 	}
 	return t
 }

@@ -100,8 +100,8 @@ func (k *Controller) staticEvidence(ctx context.Context, s *change.State, run ch
 	if err != nil {
 		return nil, unavailable{err}
 	}
-	if run.SideRun != nil {
-		if policy, err = narrowed(s.Plan, *run.SideRun, e); err != nil {
+	if run.ExtraRun != nil {
+		if policy, err = narrowed(s.Plan, *run.ExtraRun, e); err != nil {
 			return nil, unavailable{err}
 		}
 	}

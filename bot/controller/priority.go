@@ -35,7 +35,7 @@ func (k *Controller) priorityOf(s *change.State) client.Priority {
 // awaited reports whether somebody waits for a measurement or for the reply to a command.
 func awaited(s *change.State) bool {
 	return len(s.Wanted()) > 0 || len(s.Unanswered()) > 0 || slices.ContainsFunc(s.Commands, unreplied) ||
-		slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.SideRuns, ended)
+		slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.ExtraRuns, ended)
 }
 
 func ended(r change.Run) bool { return !r.Unfinished() }

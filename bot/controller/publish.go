@@ -84,7 +84,7 @@ func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]runners.LogEntry{}, Tried: map[string][]change.Tried{}, Reports: map[string]*search.Report{},
 		Places: map[string]scheduler.Position{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Web: k.Web, Pages: map[string]present.Page{},
 	}
-	for _, run := range slices.Concat(s.Runs, s.SideRuns) {
+	for _, run := range slices.Concat(s.Runs, s.ExtraRuns) {
 		if page := k.RunPage(s.Facts.Repo, run.Folder, run.Job); page.URL != "" {
 			v.Pages[run.Job] = page
 		}
@@ -97,7 +97,7 @@ func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View
 			k.positions.Add(run.Job, place)
 		}
 	}
-	for _, run := range slices.Concat(s.Runs, s.SideRuns) {
+	for _, run := range slices.Concat(s.Runs, s.ExtraRuns) {
 		if run.Result == nil {
 			continue
 		}

@@ -150,7 +150,7 @@ func concluded(s *change.State) bool {
 	if s.NeedsPlan() {
 		return false
 	}
-	return len(s.Wanted()) == 0 || slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.SideRuns, ended) || slices.ContainsFunc(s.Commands, unreplied) || slices.ContainsFunc(s.Searches, change.Run.Reports)
+	return len(s.Wanted()) == 0 || slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.ExtraRuns, ended) || slices.ContainsFunc(s.Commands, unreplied) || slices.ContainsFunc(s.Searches, change.Run.Reports)
 }
 
 // Progress is called by package fleet for each report of a runner. Progress is published, but not

@@ -116,7 +116,7 @@ func classOf(kind change.Kind, r change.Run) scheduler.Class {
 		return scheduler.Push
 	case kind.Scheduled():
 		return scheduler.Sweep
-	case r.SideRun != nil || r.Search != nil || r.Attempt > 1:
+	case r.ExtraRun != nil || r.Search != nil || r.Attempt > 1:
 		return scheduler.Command
 	}
 	return scheduler.PullRequest

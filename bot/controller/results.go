@@ -163,13 +163,13 @@ func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.
 	if err != nil {
 		e = s.FaultEvidence(run, err.Error())
 	}
-	if run.SideRun != nil {
-		if policy, err = narrowed(s.Plan, *run.SideRun, e); err != nil {
+	if run.ExtraRun != nil {
+		if policy, err = narrowed(s.Plan, *run.ExtraRun, e); err != nil {
 			return nil, err
 		}
 	}
 	of := subjectOf(s, s.Plan, run.Folder)
-	of.extra = run.SideRun != nil
+	of.extra = run.ExtraRun != nil
 	return k.judge(ctx, of, policy, e, run.Rules)
 }
 

@@ -212,7 +212,7 @@ func requirementsDigest(job runners.Job) (string, error) {
 	if err == nil {
 		err = folderhash.Write(h, job.Trusted, func(rel string) bool {
 			switch m := job.Manifest; {
-			case m.Mode == manifest.ModeCommand:
+			case runners.ModeOf(m).OwnHarness():
 				return !m.IsSource(rel)
 			case alone:
 				return m.Reference != nil && rel == path.Clean(m.Reference.Source)
@@ -252,7 +252,7 @@ func companionNames(file string, reference []byte) (names []string, alone bool) 
 	if path.Ext(file) == ".py" {
 		return nil, true // its sandbox has no other file of the repository
 	}
-	included, plain := plan.Included(reference, manifest.ModeCUDA)
+	included, plain := plan.Included(reference, false)
 	for _, i := range included {
 		if i.Beside {
 			names = append(names, i.Name)

@@ -421,11 +421,8 @@ func builders(job runners.Job) string {
 
 // labels are the kinds of runners that may measure the kernel, most wanted first.
 func labels(job runners.Job) []string {
-	switch {
-	case len(job.Policy.Devices) > 0:
+	if len(job.Policy.Devices) > 0 {
 		return job.Policy.Devices
-	case job.Manifest.Mode == manifest.ModeCPU:
-		return []string{"cpu"}
 	}
-	return []string{"gpu"}
+	return []string{runners.ModeOf(job.Manifest).Label}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 )
 
@@ -266,7 +267,7 @@ func (s *survey) judgedBy(ctx context.Context, changed []string, key string) ([]
 	}
 	var files []string
 	switch {
-	case m.Mode == manifest.ModeCommand:
+	case runners.ModeOf(m).OwnHarness():
 		files, err = harnessOf(ctx, s.repo, s.trusted, folder, m)
 		files = slices.DeleteFunc(files, func(name string) bool { return manifest.IsManifest(name) })
 	case m.Reference != nil && m.Reference.Source != "":

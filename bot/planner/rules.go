@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
@@ -58,7 +59,7 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 		}
 		switch {
 		case err != nil: // or a link, which is no manifest: told where a change touches the kernel
-		case m.Mode == manifest.ModeCommand:
+		case runners.ModeOf(m).OwnHarness():
 			harness, err := harnessOf(ctx, repo, rev, folder, m)
 			if err != nil {
 				return "", fmt.Errorf("reading the rules: %w", err)

@@ -145,7 +145,7 @@ func rebench(a change.Answer) string {
 			text += " " + fmt.Sprintf(busy, names(a.Busy))
 		}
 		return text
-	case change.AnswerSideRun:
+	case change.AnswerExtraRun:
 		return "This is an extra measurement, for information. It does not change the verdict, because the policy does not ask for it."
 	case change.AnswerTuning:
 		return fmt.Sprintf("Searching the variants and toggles of %s for a faster one. A second comment will have the result and the change to commit. The search changes no verdict, and a push ends it.", names(a.Kernels))

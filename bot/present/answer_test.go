@@ -39,7 +39,7 @@ func TestAnswers(t *testing.T) {
 		{Kind: change.AnswerSpent, Kernels: []string{"scale"}, Quote: "this commit was measured 6 times already"},
 		{Kind: change.AnswerRemeasuring, Kernels: []string{"scale", "gemm"}}, {Kind: change.AnswerBusy, Busy: []string{"gemm"}},
 		{Kind: change.AnswerMoreRounds}, {Kind: change.AnswerMoreRounds, Decided: []string{"scale (kernels/other)", "scale"}, Busy: []string{"gemm"}},
-		{Kind: change.AnswerSideRun}, {Kind: change.AnswerCannotServe, Quote: "scale has no shape \"```huge```\" (it has small)"},
+		{Kind: change.AnswerExtraRun}, {Kind: change.AnswerCannotServe, Quote: "scale has no shape \"```huge```\" (it has small)"},
 		{Kind: change.AnswerTuning, Kernels: []string{"scale"}}, {Kind: change.AnswerBisecting, Kernels: []string{"scale"}},
 		{Kind: change.AnswerWhichKernel, Command: "tune", Kernels: []string{"scale", "gemm"}}, {Kind: change.AnswerSearchRuns, Command: "bisect", Kernels: []string{"scale"}},
 		{Kind: "of_tomorrow"},

@@ -35,7 +35,7 @@ func CommentDigest(v View) string {
 }
 
 func extrasDone(s *change.State) (n int) {
-	for _, r := range s.SideRuns {
+	for _, r := range s.ExtraRuns {
 		if r.Phase == change.Done {
 			n++
 		}
@@ -109,7 +109,7 @@ func (v View) compose() *composition {
 				return joined(v.about(r), v.again(r), v.reportOf(r, report.Flat, limit))
 			})
 	}
-	for _, r := range s.SideRuns {
+	for _, r := range s.ExtraRuns {
 		if r.Phase == change.Done {
 			c.extras = v.fold(c.extras, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Name+": "+extraOf(r), 200)),
 				func(limit int) string { return v.reportOf(r, report.Flat, limit) })

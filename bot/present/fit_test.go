@@ -47,8 +47,8 @@ func TestShortening(t *testing.T) {
 				}
 				s.finished(name, v)
 			}
-			s.commanded("comment-1", "ada", "/rebench vs=self", true, change.Effect{SideRuns: []change.SideRun{{Folder: "kernels/" + names[0], Rebench: command.Rebench{Versus: command.Self}}}})
-			s.finishedJob(s.state.SideRuns[0].Job, names[0], pass)
+			s.commanded("comment-1", "ada", "/rebench vs=self", true, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: "kernels/" + names[0], Rebench: command.Rebench{Versus: command.Self}}}})
+			s.finishedJob(s.state.ExtraRuns[0].Job, names[0], pass)
 			s.view.Tried["kernels/"+names[0]] = []change.Tried{{Number: 3, Title: "Once", Outcome: gates.Defer, Line: "slow", At: s.at}}
 			text := Comment(s.view)
 			if len(text) > maxComment || !strings.HasPrefix(text, Marker(s.state.ID)+"\n") || !strings.HasSuffix(text, "for all commands.\n") {

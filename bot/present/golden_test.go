@@ -202,8 +202,8 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 	s.commanded("comment-8", "ada", "Once more, please.\n\n/rebench sdpa_fp8 rounds=40", true, change.Effect{Rebench: []change.Rerun{{Folder: "kernels/sdpa_fp8", Bundle: "b2"}}})
 	s.finished("sdpa_fp8", slow)
 	s.commanded("comment-9", "mallory", "/override `|` @everyone", false, change.Effect{})
-	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{SideRuns: []change.SideRun{{Folder: "kernels/sdpa_fp8", Bundle: "b3", Rebench: command.Rebench{Versus: command.Self}}}})
-	s.finishedJob(s.state.SideRuns[0].Job, "sdpa_fp8", pass)
+	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: "kernels/sdpa_fp8", Bundle: "b3", Rebench: command.Rebench{Versus: command.Self}}}})
+	s.finishedJob(s.state.ExtraRuns[0].Job, "sdpa_fp8", pass)
 	s.do(change.Asked{ID: "comment-10", By: "ada", Request: command.Read("/rebench vs=v1.0 shapes=long")})
 	s.view.Tried["kernels/sdpa_fp8"] = []change.Tried{{Number: 4, Title: "Reuse the score buffer | @octocat", Outcome: gates.Defer, Reason: gates.ReasonTooSlow,
 		Line: "DEFER (too-slow) sdpa_fp8: +0.16 % on mission, goal ≥ +10 %", At: time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC)}}

@@ -156,7 +156,7 @@ func (v View) tried(runs []change.Run) string {
 // extraTable is what was measured for information.
 func (v View) extraTable() string {
 	var rows []string
-	for _, r := range slices.Backward(v.State.SideRuns) {
+	for _, r := range slices.Backward(v.State.ExtraRuns) {
 		found := v.ofRun(r).title
 		if r.Phase == change.Done {
 			found = v.finding(r)
@@ -172,10 +172,10 @@ func (v View) extraTable() string {
 
 // extraOf is what was asked of a kernel beside the policy.
 func extraOf(r change.Run) string {
-	if r.SideRun == nil {
+	if r.ExtraRun == nil {
 		return ""
 	}
-	asked := *r.SideRun
+	asked := *r.ExtraRun
 	asked.Kernels = []string{r.Name}
 	return report.Plain(asked.String())
 }

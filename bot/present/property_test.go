@@ -46,7 +46,7 @@ func (d dice) story(t testing.TB) *story {
 	s.seen(func(f *change.Facts) { f.Fork = d.maybe(1, 6) })
 	for range d.IntN(25) {
 		s.do(d.event(s))
-		for _, r := range slices.Concat(s.state.Runs, s.state.SideRuns) {
+		for _, r := range slices.Concat(s.state.Runs, s.state.ExtraRuns) {
 			if d.maybe(1, 2) && s.view.Verdicts[r.Job] == nil && r.Result != nil {
 				s.view.Verdicts[r.Job] = d.verdict(r.Name, r.Result.Outcome)
 			}
@@ -78,7 +78,7 @@ func (d dice) verdict(kernel string, outcome gates.Outcome) *gates.Verdict {
 func (d dice) event(s *story) change.Event {
 	head := pick(d, sha1, sha1, sha2)
 	job := "none"
-	if runs := slices.Concat(s.state.Runs, s.state.SideRuns); len(runs) > 0 {
+	if runs := slices.Concat(s.state.Runs, s.state.ExtraRuns); len(runs) > 0 {
 		job = runs[d.IntN(len(runs))].Job
 	}
 	switch d.IntN(9) {
@@ -108,7 +108,7 @@ func (d dice) event(s *story) change.Event {
 			folder = s.state.Runs[d.IntN(len(s.state.Runs))].Folder
 		}
 		e.Effect = pick(d, change.Effect{Approve: &change.ForkApproved{For: given(head), By: d.word()}}, change.Effect{Cancel: head}, change.Effect{Override: &change.Override{For: given(head), By: d.word(), Reason: d.word(), At: d.word()}},
-			change.Effect{Rebench: []change.Rerun{{Folder: folder}}}, change.Effect{SideRuns: []change.SideRun{{Folder: folder, Rebench: command.Rebench{Versus: d.word(), Shapes: []string{d.word()}}}}})
+			change.Effect{Rebench: []change.Rerun{{Folder: folder}}}, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: folder, Rebench: command.Rebench{Versus: d.word(), Shapes: []string{d.word()}}}}})
 		return e
 	case 5:
 		return change.Started{Job: job, Token: s.state.Seq, Runner: d.word()}

@@ -147,7 +147,7 @@ func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
 
 func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *story {
 	return s.do(change.Asked{ID: id, Comment: 1, By: by, Request: command.Read(text), Head: s.state.Facts.Head},
-		change.Answered{ID: id, OK: ok, Answer: change.Answer{Kind: change.AnswerSideRun}, Effect: effect})
+		change.Answered{ID: id, OK: ok, Answer: change.Answer{Kind: change.AnswerExtraRun}, Effect: effect})
 }
 
 // shown gives every run a page, to everybody or not.

@@ -25,11 +25,8 @@ func (l Limits) Of(repo string) Limit {
 	return l["*"]
 }
 
-// noGPU is the label of jobs that need none.
-const noGPU = "cpu"
-
 // free tells whether time under that label is no GPU's.
-func free(label string) bool { return label == noGPU || runners.IsBuildLabel(label) }
+func free(label string) bool { return label == runners.CPULabel || runners.IsBuildLabel(label) }
 
 // A Use is a lease that is over, as it is stored.
 type Use struct {
@@ -131,7 +128,7 @@ func (q *Queue) held(i *item, used inUse, now time.Time) *Held {
 	if was := q.spent[repo]; was.day == dayOf(now) {
 		h.Used += was.time
 	}
-	needsNone := len(i.Labels) == 1 && i.Labels[0] == noGPU
+	needsNone := len(i.Labels) == 1 && i.Labels[0] == runners.CPULabel
 	if limit.GPUTime == 0 || h.Used < limit.GPUTime || needsNone {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // baseline holds what a case says about the baseline against what a runner can know: a
@@ -15,7 +14,7 @@ func (c checker) baseline(field string, k gates.Case, earlier []gates.Case) erro
 	switch {
 	case c.job.Baseline == nil && (said || k.BaselineEndToEnd != nil || k.BaselineDeterministic != nil):
 		return fmt.Errorf("%s.baseline: there is no baseline", field)
-	case c.job.Baseline == nil || c.job.Manifest.Mode == manifest.ModeCommand: // a harness leaves out what it likes
+	case c.job.Baseline == nil || c.mode.OwnHarness(): // a harness leaves out what it likes
 		return nil
 	case k.BaselineDeterministic != nil && (k.Baseline == nil || k.Deterministic == nil || *k.Deterministic):
 		return fmt.Errorf("%s.baseline_deterministic: the baseline is launched again only where it has an output and the candidate is not deterministic", field)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -19,6 +18,7 @@ type checker struct {
 	job      runners.Job
 	rule     *policy.Rule
 	evidence *gates.Evidence
+	mode     runners.ModeInfo
 }
 
 // correctness: that no case is missing is for the judge to see; those that are there
@@ -29,7 +29,7 @@ func (c checker) correctness() error {
 		return nil
 	}
 	want := gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}
-	if m.Mode == manifest.ModeCommand {
+	if c.mode.OwnHarness() {
 		want = gates.Tolerance{} // a harness has its own
 	}
 	if found.Tolerance != want {
@@ -53,7 +53,7 @@ func (c checker) correctness() error {
 			return err
 		}
 		for _, e := range []*gates.Errors{k.Errors, k.EndToEnd, k.Baseline, k.BaselineEndToEnd} {
-			if e != nil && m.Mode != manifest.ModeCommand && !sound(*e) {
+			if e != nil && !c.mode.OwnHarness() && !sound(*e) {
 				return fmt.Errorf("%s: %d elements with %d bad, %d NaN, %d infinite and %d unwritten ones, or a negative error, cannot be", field, e.Elements, e.Bad, e.NaN, e.Inf, e.Unwritten)
 			}
 		}
@@ -146,8 +146,11 @@ func (c checker) sanitize() error {
 		if len(run.Baseline) > 0 && (c.job.Baseline == nil || len(run.Findings) == 0) {
 			return fmt.Errorf("sanitize.tools[%d].baseline: nobody looks at a baseline that is not there, or beside a candidate without findings", i)
 		}
-		oneThread := c.job.Manifest.Mode == manifest.ModeCPU && (run.Tool == string(policy.Racecheck) || run.Tool == string(policy.Synccheck))
-		if run.NotApplicable != "" && !oneThread {
+		if len(c.mode.Sanitizers) == 0 {
+			return fmt.Errorf("sanitize.tools[%d]: no tool runs on a %s kernel", i, c.job.Manifest.Mode)
+		}
+		tool := policy.Sanitizer(run.Tool)
+		if run.NotApplicable != "" && (slices.Contains(c.mode.Sanitizers, tool) || !slices.Contains(policy.Sanitizers(), tool)) {
 			return fmt.Errorf("sanitize.tools[%d].not_applicable: %s has something to look for in every %s kernel", i, run.Tool, c.job.Manifest.Mode)
 		}
 	}
@@ -233,7 +236,7 @@ func (c checker) round(field string, r gates.Round) error {
 				return fmt.Errorf("%s.series[%d].order: it has no sample of side %c", field, i, side)
 			}
 		}
-		if lone := s.Single; c.evidence.Mode != string(manifest.ModeCommand) && s.Batch > 1 && (lone == nil || !lone.Isolated || len(lone.Candidate) < 2*max(len(s.Distributions), 1)) {
+		if lone := s.Single; c.mode.SingleLaunches && s.Batch > 1 && (lone == nil || !lone.Isolated || len(lone.Candidate) < 2*max(len(s.Distributions), 1)) {
 			return fmt.Errorf("%s.series[%d].single_ns: a series of batches needs two launches that ran alone for each kind of input", field, i)
 		}
 		if s.Worst != nil && (s.Worst.Bad < 0 || s.Worst.NaN < 0 || s.Worst.Inf < 0 || s.Worst.Unwritten < 0) {

@@ -174,6 +174,11 @@ shapes: {small: {N: 1024}}
 		}},
 		{"nothing in its place", "correctness.test", func(e *gates.Evidence) { e.Correctness.Test = nil }},
 		{"nothing at all", "correctness", func(e *gates.Evidence) { e.Correctness = nil }},
+		{"the device's clock", "abilities", func(e *gates.Evidence) { e.Abilities = &gates.Abilities{Clock: gates.ClockDevice} }},
+		{"machine code", "machine_code", func(e *gates.Evidence) { e.MachineCode = &gates.MachineCode{Tool: "objdump"} }},
+		{"a sanitizer", "sanitize.tools[0]", func(e *gates.Evidence) {
+			e.Sanitize = &gates.Sanitize{Tools: []gates.Sanitized{{Tool: "racecheck", NotApplicable: "one thread"}}}
+		}},
 	})
 	without := strings.Replace(manifest, ", test: [./t]", "", 1)
 	job, e = order(t, without, gate, gates.Device{Kind: "gpu", Name: "H200"})
@@ -254,7 +259,9 @@ func TestNotApplicable(t *testing.T) {
 	at := func(i int) func(*gates.Evidence) {
 		return func(e *gates.Evidence) { e.Sanitize.Tools[i].NotApplicable = "one thread" }
 	}
-	tell(t, job, e, []lie{{"memcheck", "not_applicable", at(0)}, {"racecheck", "", at(1)}})
+	tell(t, job, e, []lie{{"memcheck", "not_applicable", at(0)}, {"racecheck", "", at(1)}, {"another tool", "not_applicable", func(e *gates.Evidence) {
+		e.Sanitize.Tools = append(e.Sanitize.Tools, gates.Sanitized{Tool: "leakcheck", NotApplicable: "one thread"})
+	}}})
 }
 
 // Rounds are whole, as many as were asked for, and end with a failure or where the budget was spent.

@@ -25,7 +25,7 @@ func Check(job runners.Job, earlier int, e *gates.Evidence) error {
 		return nil
 	}
 	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
-	c := checker{job: job, rule: job.Rule(), evidence: e}
+	c := checker{job: job, rule: job.Rule(), evidence: e, mode: runners.ModeOf(job.Manifest)}
 	for _, check := range []func() error{c.origin, c.facts, c.device, func() error { return c.shapes(earlier) }, c.builds, c.correctness, c.sanitize, func() error { return c.performance(earlier) }, c.rest, c.whole} {
 		if err := check(); err != nil {
 			return fmt.Errorf("the runner's evidence does not answer its job: %w (does the runner have a different version than the server, or is it not trustworthy?)", err)
@@ -74,6 +74,9 @@ func (c checker) facts() error {
 	if e.Mode != string(job.Manifest.Mode) {
 		return differs("mode", e.Mode, string(job.Manifest.Mode))
 	}
+	if want := c.mode.Abilities; !e.Can().Equal(want) {
+		return differs("abilities", e.Can(), want)
+	}
 	want, got := job.Provenance, e.Provenance
 	want.Time, want.Host, want.Program, want.Tools = got.Time, got.Host, got.Program, got.Tools
 	if !same(got, want) {
@@ -94,11 +97,8 @@ func (c checker) device() error {
 	if d.Name == "" || d.Kind == "" {
 		return errors.New("device: it has no kind or no name")
 	}
-	switch mode := c.job.Manifest.Mode; {
-	case mode == manifest.ModeCPU && d.Kind != "cpu":
-		return differs("device.kind", d.Kind, "cpu")
-	case mode == manifest.ModeCUDA && d.Kind != "gpu":
-		return differs("device.kind", d.Kind, "gpu")
+	if want := c.mode.Device; want != "" && d.Kind != want {
+		return differs("device.kind", d.Kind, want)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func pinned(field string, m *manifest.Manifest, side runners.Side, build *gates.
 // is left out would not be judged.
 func (c checker) parts(field string, m *manifest.Manifest, variant string, build *gates.Build) error {
 	device := c.evidence.Device.Arch
-	if m.Mode != manifest.ModeCUDA {
+	if !c.mode.Architectures {
 		device = ""
 	}
 	var want []string
@@ -274,8 +274,15 @@ func (c checker) whole() error {
 	return nil
 }
 
-// rest is what was not asked for.
+// rest is what was not asked for, and what no backend of the mode can know.
 func (c checker) rest() error {
+	e := c.evidence
+	switch {
+	case e.MachineCode != nil && !c.mode.Disassembly:
+		return fmt.Errorf("machine_code: nothing shows that of a %s kernel", e.Mode)
+	case e.Profile != nil && len(e.Profile.Metrics) > 0 && !c.mode.Profiler:
+		return fmt.Errorf("profile.metrics: there is no profiler for a %s kernel", e.Mode)
+	}
 	if len(c.evidence.Rivals) > 0 {
 		return errors.New("rivals: nobody asked for them")
 	}

@@ -181,6 +181,11 @@ func TestLies(t *testing.T) {
 		"a draft":                    {"change", func(e *gates.Evidence) { e.Change.Draft = true }},
 		"another kernel":             {"kernel", func(e *gates.Evidence) { e.Kernel = "other" }},
 		"another mode":               {"mode", func(e *gates.Evidence) { e.Mode = "command" }},
+		"another clock":              {"abilities", func(e *gates.Evidence) { e.Abilities = &gates.Abilities{Clock: gates.ClockDevice} }},
+		"no single launches":         {"abilities", func(e *gates.Evidence) { e.Abilities.SingleLaunches = false }},
+		"a profiler": {"profile.metrics", func(e *gates.Evidence) {
+			e.Profile = &gates.Profile{Metrics: []gates.Metric{{Shape: "mission", Name: "x", Value: 1}}}
+		}},
 		"its own word on the best": {"best", func(e *gates.Evidence) {
 			e.Best = []gates.Best{{Shape: "mission", Commit: strings.Repeat("c", 40), Baseline: 1}}
 		}},

@@ -113,7 +113,7 @@ func (n *Noise) usable(rounds int) []simulate.RecordedControl {
 // gates.
 func (n *Noise) evidence(rounds []simulate.Samples) *gates.Evidence {
 	e := &gates.Evidence{
-		Schema: gates.EvidenceSchema, Kernel: "simulated", Mode: "cuda", Device: gates.Device{Kind: n.kind},
+		Schema: gates.EvidenceSchema, Kernel: "simulated", Abilities: &gates.Abilities{Clock: gates.ClockDevice, SingleLaunches: true}, Device: gates.Device{Kind: n.kind},
 		Shapes:      []gates.Shape{{Name: simulatedShape}},
 		Baseline:    &gates.Build{OK: true, Code: "baseline"},
 		Candidate:   &gates.Build{OK: true, Code: "candidate"},

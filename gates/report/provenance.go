@@ -67,7 +67,7 @@ func deviceText(d gates.Device) string {
 	parts := []string{d.Name, d.Arch}
 	if d.Units > 0 {
 		unit := "SM"
-		if d.Kind == "cpu" {
+		if d.Kind == gates.DeviceCPU {
 			unit = "core"
 		}
 		parts = append(parts, number.Plural(d.Units, unit))

@@ -37,6 +37,9 @@ const (
 
 var sanitizers = []Sanitizer{Memcheck, Racecheck, Initcheck, Synccheck}
 
+// Sanitizers returns every tool.
+func Sanitizers() []Sanitizer { return slices.Clone(sanitizers) }
+
 func (s *Sanitizer) UnmarshalStrict(n *strict.Node) { strict.Word(n, s, sanitizers) }
 func (s *Sanitizer) JSONSchema() map[string]any     { return strict.WordSchema(sanitizers) }
 

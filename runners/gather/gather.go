@@ -38,7 +38,7 @@ func Compile(ctx context.Context, job runners.Job, b runners.Backend, progress r
 func newGatherer(job runners.Job, b runners.Backend, progress runners.Progress) *gatherer {
 	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
 	e := job.NoEvidence()
-	e.Device, e.Provenance.Tools = b.Device(), b.Tools()
+	e.Abilities, e.Device, e.Provenance.Tools = new(b.Abilities()), b.Device(), b.Tools()
 	var err error
 	if e.Shapes, err = job.ShapesToTime(b.Seed()); err != nil {
 		e.Fault = err.Error()
@@ -185,22 +185,16 @@ func (g *gatherer) build(ctx context.Context) error {
 
 const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as a different kernel."
 
-// A disassembler is a backend that can show what differs between the sides' machine code. It
-// returns nil if there is nothing to show.
-type disassembler interface {
-	MachineCode(ctx context.Context) *gates.MachineCode
-}
-
 // showTimeout bounds work whose result is only for people.
 const showTimeout = time.Minute
 
 // show records what differs between the sides' code, if both are built and it differs.
 func (g *gatherer) show(ctx context.Context) {
 	b, c := g.evidence.Baseline, g.evidence.Candidate
-	if d, ok := g.backend.(disassembler); ok && b != nil && b.OK && c.OK && b.Code != c.Code {
+	if b != nil && b.OK && c.OK && b.Code != c.Code {
 		ctx, cancel := context.WithTimeout(ctx, showTimeout)
 		defer cancel()
-		g.evidence.MachineCode = d.MachineCode(ctx)
+		g.evidence.MachineCode = g.backend.MachineCode(ctx)
 	}
 }
 

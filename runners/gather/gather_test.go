@@ -41,6 +41,9 @@ func job(t *testing.T) runners.Job {
 
 // A scripted backend answers as the test sets it, and records what it was asked.
 type scripted struct {
+	runners.WithoutNotes
+	runners.WithoutArtifacts
+	runners.WithoutReference
 	job     runners.Job
 	asked   []string
 	ratio   float64
@@ -48,6 +51,7 @@ type scripted struct {
 	wrong   bool
 	compile bool
 	within  context.Context // the context of the last round
+	code    *gates.MachineCode
 }
 
 func (s *scripted) ask(step string) error {
@@ -58,6 +62,13 @@ func (s *scripted) ask(step string) error {
 	return nil
 }
 
+func (s *scripted) Abilities() gates.Abilities {
+	return gates.Abilities{Clock: gates.ClockProcess, SingleLaunches: true, OwnProcesses: true}
+}
+
+func (s *scripted) MachineCode(context.Context) *gates.MachineCode { return s.code }
+
+func (s *scripted) BuildLog() string         { return "" }
 func (s *scripted) Device() gates.Device     { return gates.Device{Kind: "cpu", Name: "scripted"} }
 func (s *scripted) Seed() uint64             { return 1 }
 func (s *scripted) Tools() map[string]string { return nil }
@@ -138,6 +149,39 @@ func TestGatherStopsWhereTheVerdictFalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			gathers(t, job(t), c.backend, c.asked, c.outcome)
 		})
+	}
+}
+
+// TestMachineCode checks that what differs between the sides is recorded, and that the steps of a search leave it out.
+func TestMachineCode(t *testing.T) {
+	j := job(t)
+	b := &scripted{job: j, compile: true, ratio: 2, code: &gates.MachineCode{Tool: "objdump"}}
+	e, err := Gather(t.Context(), j, b, silent{})
+	if err != nil || e.MachineCode != b.code {
+		t.Errorf("gathered: %v, %v", e.MachineCode, err)
+	}
+	s := NewSteps(j, b, silent{})
+	if err := s.Build(t.Context()); err != nil || s.Evidence().MachineCode != nil {
+		t.Errorf("in steps: %v, %v", s.Evidence().MachineCode, err)
+	}
+}
+
+// TestAbilitiesInEvidence checks that evidence says what its backend can do, and that evidence of a backend with other abilities
+// is not continued: its times are not comparable.
+func TestAbilitiesInEvidence(t *testing.T) {
+	j := job(t)
+	b := &scripted{job: j, compile: true, ratio: 2}
+	e, err := Gather(t.Context(), j, b, silent{})
+	if err != nil || e.Abilities == nil || !e.Abilities.Equal(b.Abilities()) {
+		t.Fatalf("%+v, %v", e.Abilities, err)
+	}
+	other := *e
+	other.Abilities = &gates.Abilities{Clock: gates.ClockDevice, SingleLaunches: true}
+	if err := belongs(e, e); err != nil {
+		t.Error(err)
+	}
+	if err := belongs(e, &other); err == nil || !strings.Contains(err.Error(), "other abilities") {
+		t.Errorf("evidence by another clock is continued: %v", err)
 	}
 }
 

@@ -37,7 +37,7 @@ const memoryShare = 0.75
 // manifest, and the largest that may be drawn as a secret one. Shapes of the base branch were
 // already measured there.
 func tooLarge(j runners.Job, limit float64) []gates.Diagnostic {
-	if j.Baseline != nil || j.Manifest.Mode == manifest.ModeCommand || j.Manifest.ReferenceOnDevice() {
+	if j.Baseline != nil || runners.ModeOf(j.Manifest).OwnHarness() || j.Manifest.ReferenceOnDevice() {
 		return nil
 	}
 	m := j.Of(j.Candidate)

@@ -57,7 +57,7 @@ func named(shapes []gates.Shape) []gates.Shape {
 // this run's.
 func (g *gatherer) adopt(was runners.Earlier) {
 	now, e := *g.evidence, *was.Evidence
-	e.Provenance, e.Change, e.Device, e.Notes, e.Took = now.Provenance, now.Change, now.Device, now.Notes, now.Took
+	e.Abilities, e.Provenance, e.Change, e.Device, e.Notes, e.Took = now.Abilities, now.Provenance, now.Change, now.Device, now.Notes, now.Took
 	e.Baseline, e.Candidate, e.SameCode = now.Baseline, now.Candidate, now.SameCode
 	if !rounds(was.Evidence) {
 		e.Shapes = now.Shapes // no time was taken on the secret shape that it had, if any
@@ -125,6 +125,8 @@ func belongs(now, was *gates.Evidence) error {
 	switch {
 	case was.Kernel != now.Kernel:
 		return differs("kernel", was.Kernel, now.Kernel)
+	case !was.Can().Equal(now.Can()):
+		return fmt.Errorf("%w: a backend with other abilities gathered it", errOtherEvidence)
 	case was.Removed:
 		return fmt.Errorf("%w: it says that the kernel was removed", errOtherEvidence)
 	case then.Device != code.Device || then.Arch != code.Arch:

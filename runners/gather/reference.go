@@ -19,17 +19,10 @@ func blame(e *gates.Evidence, setup *runners.SetupError) {
 	e.Candidate.Diagnostics, e.Fault = append(slices.Clip(setup.At), e.Candidate.Diagnostics...), ""
 }
 
-// A referenceChecker is a backend that can build the reference without running it.
-type referenceChecker interface {
-	// CheckReference also returns a note about what it could not check.
-	CheckReference(ctx context.Context) (note string, err error)
-}
-
 // CheckReference builds the reference of a job that is compiled and not run, if both sides were
 // built. Otherwise nobody would notice a mistake in it before the first run.
 func CheckReference(ctx context.Context, job runners.Job, e *gates.Evidence, b runners.Backend, p runners.Progress) error {
-	checks, ok := b.(referenceChecker)
-	if !ok || e.Fault != "" || e.Candidate == nil || !e.Candidate.OK || e.Baseline != nil && !e.Baseline.OK {
+	if job.Manifest.Reference == nil || e.Fault != "" || e.Candidate == nil || !e.Candidate.OK || e.Baseline != nil && !e.Baseline.OK {
 		return nil
 	}
 	g := &gatherer{job: job, backend: b, evidence: e, progress: standingOf(job, e, p)}
@@ -39,7 +32,7 @@ func CheckReference(ctx context.Context, job runners.Job, e *gates.Evidence, b r
 			text = "running the reference on a small shape"
 		}
 		g.progress.Report(runners.Event{Gate: gates.GateBuild, Text: text})
-		note, err := checks.CheckReference(ctx)
+		note, err := b.CheckReference(ctx)
 		if note != "" {
 			e.Notes = append(slices.Clip(e.Notes), note)
 		}

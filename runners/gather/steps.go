@@ -20,9 +20,13 @@ type Steps struct{ g *gatherer }
 // NewSteps prepares the steps of a job.
 func NewSteps(job runners.Job, b runners.Backend, progress runners.Progress) *Steps {
 	job.Record = nil
-	// The wrapper hides the backend's disassembler: nobody reads the machine code of a candidate.
-	return &Steps{g: newGatherer(job, struct{ runners.Backend }{b}, progress)}
+	return &Steps{g: newGatherer(job, undisassembled{b}, progress)}
 }
+
+// undisassembled is a backend that shows no machine code: nobody reads that of a candidate.
+type undisassembled struct{ runners.Backend }
+
+func (undisassembled) MachineCode(context.Context) *gates.MachineCode { return nil }
 
 // Evidence returns what was gathered so far.
 func (s *Steps) Evidence() *gates.Evidence { return s.g.evidence }

@@ -111,7 +111,7 @@ func (b *batch) add(ctx context.Context, e journal.Event) error {
 	}
 	at := e.At.UTC()
 	before, given := s.Facts.Head, s.Override
-	runs, extra := slices.Clone(s.Runs), slices.Clone(s.SideRuns)
+	runs, extra := slices.Clone(s.Runs), slices.Clone(s.ExtraRuns)
 	s.Apply(e.Seq, at, event)
 	b.states.set(id, touched{State: s, at: at})
 
@@ -206,11 +206,11 @@ func (b *batch) noteRuns(s *change.State, at time.Time, runs, extra []change.Run
 	for _, r := range s.Runs {
 		note(runs, r, false)
 	}
-	for _, r := range s.SideRuns {
+	for _, r := range s.ExtraRuns {
 		note(extra, r, true)
 	}
 	gone(runs, s.Runs, false)
-	gone(extra, s.SideRuns, true)
+	gone(extra, s.ExtraRuns, true)
 }
 
 func indexJob(runs []change.Run, job string) int {

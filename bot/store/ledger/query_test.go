@@ -111,8 +111,8 @@ func TestTriedBefore(t *testing.T) {
 	w.tell(pushed("b"), sha("b")).finish("gemm", gates.Defer, 9)                                                      // no pull request
 	w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 8}, sha("c")).finish("gemm", gates.Defer, 9)                 // another repository
 	extra := w.tell(pull(9), sha("d")).finish("gemm", gates.Pass, 9)                                                  // for information
-	extra.command("extra", true, change.Effect{SideRuns: []change.SideRun{{Folder: "kernels/gemm"}}})
-	extra.write(extra.State, change.Finished{Job: extra.SideRuns[0].Job, Result: change.Result{Outcome: gates.Defer}})
+	extra.command("extra", true, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: "kernels/gemm"}}})
+	extra.write(extra.State, change.Finished{Job: extra.ExtraRuns[0].Job, Result: change.Result{Outcome: gates.Defer}})
 	w.tell(pull(10), sha("e")).finish("gemm", gates.Defer, 9) // who asks
 	l := filled(t, w)
 
@@ -198,7 +198,7 @@ func TestRuns(t *testing.T) {
 func TestRunsOutliveTheirState(t *testing.T) {
 	w := newWorld(0)
 	one := w.tell(pull(1), sha("1")).finish("gemm", gates.Pass, 8)
-	one.command("extra", true, change.Effect{SideRuns: []change.SideRun{{Folder: "kernels/gemm"}}})
+	one.command("extra", true, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: "kernels/gemm"}}})
 	labelled := one.Facts
 	labelled.Labels = []string{"perf"}
 	w.write(one.State, change.Seen{Facts: labelled})

@@ -58,7 +58,7 @@ type RunRow struct {
 	Line     string             `json:"line,omitempty"`
 	Device   string             `json:"device,omitempty"`
 	Runner   string             `json:"runner,omitempty"`
-	Extra    bool               `json:"on_the_side,omitempty"` // for information
+	Extra    bool               `json:"extra,omitempty"` // for information
 	Asked    time.Time          `json:"asked,omitzero"`
 	Begun    time.Time          `json:"begun,omitzero"`
 	Ended    time.Time          `json:"ended,omitzero"`

@@ -132,7 +132,7 @@ func (w *world) result() change.Result {
 
 // next adds an event to a change: most often the one that is due.
 func (w *world) next(s *change.State) {
-	unfinished := slices.DeleteFunc(slices.Concat(s.Runs, s.SideRuns), func(r change.Run) bool { return !r.Unfinished() })
+	unfinished := slices.DeleteFunc(slices.Concat(s.Runs, s.ExtraRuns), func(r change.Run) bool { return !r.Unfinished() })
 	kernels := []string{"gemm", "softmax", "attention"}
 	switch n := w.r.IntN(20); {
 	case n == 0:
@@ -160,7 +160,7 @@ func (w *world) next(s *change.State) {
 		case 3:
 			a.Effect.Rebench = []change.Rerun{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b2"}}
 		default:
-			a.Effect.SideRuns = []change.SideRun{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b3", Rebench: asked.Rebench{Versus: asked.Self}}}
+			a.Effect.ExtraRuns = []change.ExtraRun{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b3", Rebench: asked.Rebench{Versus: asked.Self}}}
 		}
 		w.write(s, a)
 	case len(s.Dropping) > 0:

@@ -49,8 +49,14 @@ func (c Config) harness(argv []string, dir string) harness {
 	return harness{argv: argv, dir: dir, path: c.Getenv("PATH"), read: c.readable(), devices: c.Devices, gpu: c.GPU, timeout: c.Timeout}
 }
 
+// Mode is the mode of the kernels that this backend measures.
+const Mode = manifest.ModeCommand
+
 // A Worker measures one job with the repository's own harness.
 type Worker struct {
+	runners.WithoutArtifacts
+	runners.WithoutDisassembly
+	runners.WithoutReference
 	job    runners.Job
 	config Config
 	rng    *rand.Rand
@@ -66,7 +72,7 @@ type side struct {
 
 // NewWorker makes a worker for a job of command mode.
 func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, error) {
-	if job.Manifest.Mode != manifest.ModeCommand || job.Manifest.Command == nil {
+	if job.Manifest.Mode != Mode || job.Manifest.Command == nil {
 		return nil, fmt.Errorf("%s is a %s kernel: the command runner runs command kernels (write mode: command, or choose another runner)", job.Manifest.Name, job.Manifest.Mode)
 	}
 	config, err := config.filled()
@@ -77,6 +83,9 @@ func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, erro
 		job: job, config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)), sides: map[runners.Role]side{},
 	}, nil
 }
+
+// Abilities returns what the backend can do.
+func (w *Worker) Abilities() gates.Abilities { return runners.ModeOf(w.job.Manifest).Abilities }
 
 // Seed returns the seed from which everything secret in the run is drawn.
 func (w *Worker) Seed() uint64 { return w.config.Seed }
@@ -91,8 +100,7 @@ func (w *Worker) Tools() map[string]string {
 // failed.
 func (w *Worker) BuildLog() string { return w.log.String() }
 
-// Notes returns what a reader of the evidence must know about this mode. The caller adds it to the
-// job's notes.
+// Notes returns what a reader of the evidence must know about this mode.
 func (w *Worker) Notes() []string {
 	notes := []string{
 		"Times and error figures are the harness's own words: in command mode kernelgate keeps neither the clock nor the reference. " +
@@ -173,9 +181,9 @@ func tail(text string) string {
 func (w *Worker) Device() gates.Device {
 	if len(w.config.Devices) > 0 {
 		about := gpuProperties("/proc/driver/nvidia/gpus/*/information", w.config.GPU)
-		return gates.Device{Kind: "gpu", Name: cmp.Or(about["Model"], "GPU"), UUID: cmp.Or(w.config.GPU, about["GPU UUID"])}
+		return gates.Device{Kind: gates.DeviceGPU, Name: cmp.Or(about["Model"], "GPU"), UUID: cmp.Or(w.config.GPU, about["GPU UUID"])}
 	}
-	return gates.Device{Kind: "cpu", Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU()}
+	return gates.Device{Kind: gates.DeviceCPU, Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU()}
 }
 
 // gpuProperties returns what the driver says about the GPU with that UUID, or about the first.

@@ -52,8 +52,8 @@ func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, 
 	return result, nil
 }
 
-// Look runs one case and keeps the outputs of both sides. Both are built.
-func (w *Worker) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error) {
+// DumpCase runs one case and keeps the outputs of both sides. Both are built.
+func (w *Worker) DumpCase(ctx context.Context, c runners.Case) (*runners.CaseDump, error) {
 	desk, err := w.openDesk(ctx, []runners.Case{c})
 	if err != nil {
 		return nil, err

@@ -30,6 +30,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
+// Mode is the mode of the kernels that this backend measures.
+const Mode = manifest.ModeCPU
+
 // Config is what a worker needs in addition to the job.
 type Config struct {
 	Scratch       string        // folder for objects and executables; the caller removes it
@@ -40,6 +43,8 @@ type Config struct {
 
 // A Worker measures one job on this machine's CPU.
 type Worker struct {
+	runners.WithoutNotes
+	runners.WithoutArtifacts
 	job      runners.Job
 	cc       toolchain.CC
 	compiler compiler // cc itself
@@ -70,7 +75,7 @@ type executable struct {
 
 // NewWorker finds a compiler for the job's sources.
 func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, error) {
-	if job.Manifest.Mode != manifest.ModeCPU {
+	if job.Manifest.Mode != Mode {
 		return nil, fmt.Errorf("%s is a %s kernel: the cpu runner builds cpu kernels", job.Manifest.Name, job.Manifest.Mode)
 	}
 	if _, err := filterText(1); err != nil {
@@ -337,10 +342,13 @@ var peak = map[string]float64{
 	"fp16": 2048 * clock, "bf16": 2048 * clock, "fp8": 2048 * clock, "int8": 4096 * clock,
 }
 
+// Abilities returns what the backend can do.
+func (w *Worker) Abilities() gates.Abilities { return runners.ModeOf(w.job.Manifest).Abilities }
+
 // Device returns this machine's CPU.
 func (w *Worker) Device() gates.Device {
 	return gates.Device{
-		Kind: "cpu", Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU(), Peak: peak,
+		Kind: gates.DeviceCPU, Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU(), Peak: peak,
 		PeakFrom: "an upper bound for one thread: 64 FLOP a cycle in fp32 at 6 GHz",
 	}
 }

@@ -29,6 +29,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
+// Mode is the mode of the kernels that this backend measures.
+const Mode = manifest.ModeCUDA
+
 // Config is what a backend needs in addition to the job.
 type Config struct {
 	Scratch       string              // folder for cubins; the caller removes it
@@ -50,6 +53,7 @@ type Config struct {
 
 // A Backend measures one job on one GPU.
 type Backend struct {
+	runners.WithoutNotes
 	job        runners.Job
 	config     Config
 	cuda       *toolchain.CUDA
@@ -78,7 +82,7 @@ type Backend struct {
 // New finds the GPU and the compiler. Work that the backend starts ahead of its gate ends with ctx,
 // the context of the whole run.
 func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) {
-	if job.Manifest.Mode != manifest.ModeCUDA {
+	if job.Manifest.Mode != Mode {
 		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
 	}
 	installed := toolchain.Installed{Paths: config.Toolchains, Getenv: config.Getenv, Handover: config.Handover}
@@ -92,7 +96,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		defer close(found)
 		compiler, missing = installed.CUDA(ctx, judgePin(job))
 	}()
-	device := gates.Device{Kind: "gpu", Name: "no GPU: compiled only", Arch: config.Arch}
+	device := gates.Device{Kind: gates.DeviceGPU, Name: "no GPU: compiled only", Arch: config.Arch}
 	var xids xidSource
 	var err error
 	if config.Arch == "" {
@@ -127,6 +131,9 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 
 // Seed returns the seed of everything secret in the run.
 func (b *Backend) Seed() uint64 { return b.seed }
+
+// Abilities returns what the backend can do.
+func (b *Backend) Abilities() gates.Abilities { return runners.ModeOf(b.job.Manifest).Abilities }
 
 // Device returns the GPU.
 func (b *Backend) Device() gates.Device { return b.device }
@@ -278,8 +285,8 @@ func (b *Backend) Correctness(ctx context.Context, gate *policy.CorrectnessGate,
 	return result, err
 }
 
-// Look runs one case and keeps the outputs of both sides. Both are built.
-func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error) {
+// DumpCase runs one case and keeps the outputs of both sides. Both are built.
+func (b *Backend) DumpCase(ctx context.Context, c runners.Case) (*runners.CaseDump, error) {
 	cases := []worker.Case{{Case: c, Look: true}}
 	if failure, err := b.cover(ctx, cases, nil); err != nil {
 		return nil, err

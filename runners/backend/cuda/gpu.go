@@ -69,7 +69,7 @@ func find(uuid string) (driver.Properties, error) {
 // probe returns what the evidence records about a GPU.
 func probe(p driver.Properties) gates.Device {
 	device := gates.Device{
-		Kind: "gpu", Name: p.Name, Arch: p.Arch(), UUID: p.UUID.String(), Units: p.SMs, L2Bytes: int64(p.L2Bytes),
+		Kind: gates.DeviceGPU, Name: p.Name, Arch: p.Arch(), UUID: p.UUID.String(), Units: p.SMs, L2Bytes: int64(p.L2Bytes),
 		PeakFrom: "not in the table of data sheets: no roofline",
 	}
 	if sheet, ok := dataSheet(p.Name); ok {

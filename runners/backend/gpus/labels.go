@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Labels returns the runner labels of a host with these GPUs: cpu, and with GPUs gpu and the names
 // of their models, such as l4.
 func Labels(all []GPU) []string {
-	labels := []string{cpuLabel}
+	labels := []string{runners.CPULabel}
 	for i := range all {
 		for _, l := range all[i].labels() {
 			if !slices.Contains(labels, l) {
@@ -21,15 +23,12 @@ func Labels(all []GPU) []string {
 	return labels
 }
 
-// cpuLabel is the label of jobs that need no GPU.
-const cpuLabel = "cpu"
-
 // labels returns the labels by which a job may ask for this GPU.
 func (g GPU) labels() []string {
 	if label := modelLabel(g.Name); label != "" {
-		return []string{"gpu", label}
+		return []string{runners.GPULabel, label}
 	}
-	return []string{"gpu"}
+	return []string{runners.GPULabel}
 }
 
 // Share distributes the labels that a host must take to its GPUs. Without asked labels it uses
@@ -39,14 +38,14 @@ func (g GPU) labels() []string {
 func Share(all []GPU, asked []string) (used []GPU, labels [][]string) {
 	if len(asked) == 0 {
 		asked = Labels(all)
-	} else if !slices.ContainsFunc(asked, func(l string) bool { return l != cpuLabel }) {
+	} else if !slices.ContainsFunc(asked, func(l string) bool { return l != runners.CPULabel }) {
 		return nil, nil
 	}
 	models := Labels(all)
 	for _, g := range all {
 		own := g.labels()
 		mine := slices.DeleteFunc(slices.Clone(asked), func(l string) bool {
-			if l == cpuLabel {
+			if l == runners.CPULabel {
 				return len(used) > 0
 			}
 			return slices.Contains(models, l) && !slices.Contains(own, l)

@@ -92,7 +92,7 @@ func (c Config) compile(ctx context.Context, job runners.Job, device, scratch st
 		return compiled{}, fmt.Errorf("making room for the code for %s: %w", device, err)
 	}
 	c.Static, c.Arch = true, device
-	worker, err := c.openCUDA(ctx, job, scratch, given)
+	worker, err := c.newCUDA(ctx, job, scratch, given)
 	if err != nil {
 		return compiled{evidence: job.Fault(err)}, ctx.Err()
 	}
@@ -144,7 +144,7 @@ func logsOf(all []compiled) string {
 // suffixes of single GPUs.
 func Devices(job runners.Job) []string {
 	var devices []string
-	if job.Manifest.Mode != manifest.ModeCUDA {
+	if !runners.ModeOf(job.Manifest).Architectures {
 		return nil
 	}
 	for _, a := range job.Of(job.Candidate).ArchOf(job.Candidate.Variant) {

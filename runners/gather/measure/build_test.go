@@ -183,7 +183,7 @@ func TestBuildPreparesMeasuring(t *testing.T) {
 		t.Fatal(err)
 	}
 	handed := &toolchain.Handover{Dir: filepath.Join(scratch, "builds")}
-	b, err := Config{Static: true, Arch: "sm_89", Getenv: os.Getenv}.openCUDA(t.Context(), job, t.TempDir(), handed)
+	b, err := Config{Static: true, Arch: "sm_89", Getenv: os.Getenv}.newCUDA(t.Context(), job, t.TempDir(), handed)
 	if err != nil {
 		t.Fatal(err)
 	}

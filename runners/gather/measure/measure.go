@@ -25,11 +25,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
-// The values of a Config's Runner.
+// The values of a Config's Runner. A mode means only the kernels of that mode.
 const (
 	Auto = "auto" // the backend for the kernel's mode
-	CPU  = "cpu"  // only kernels of mode cpu
-	CUDA = "cuda" // only kernels of mode cuda
+	CPU  = string(cpu.Mode)
+	CUDA = string(cuda.Mode)
 )
 
 // Runners lists the values of a Config's Runner.
@@ -86,9 +86,7 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	if err != nil {
 		return runners.Measured{}, err
 	}
-	if speaks, ok := worker.(interface{ Notes() []string }); ok {
-		job.Notes = slices.Concat(job.Notes, speaks.Notes())
-	}
+	job.Notes = slices.Concat(job.Notes, worker.Notes())
 	var out runners.Measured
 	if out.Evidence, err = gather.Gather(ctx, job, worker, p); err != nil {
 		return runners.Measured{}, err
@@ -107,14 +105,10 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 			return runners.Measured{}, err
 		}
 	}
-	out.BuildLog = worker.BuildLog()
-	if keeps, ok := worker.(interface{ Artifacts() []string }); ok {
-		out.Artifacts = keeps.Artifacts()
-	}
+	out.BuildLog, out.Artifacts = worker.BuildLog(), worker.Artifacts()
 	return out, nil
 }
 
-// getenv returns the environment in which compilers and harnesses are found.
 // Open returns the backend for the job, for a caller that takes the steps itself (gather.Steps).
 // Builds go to scratch, which the caller removes. Everything that the backend starts ends with ctx.
 // Several of them may take turns. The include sets of the sides must be in their folders: see LayIn.
@@ -134,6 +128,7 @@ func (c Config) LayIn(job runners.Job, side runners.Side) error {
 	return err
 }
 
+// getenv returns the environment in which compilers and harnesses are found.
 func (c Config) getenv() func(string) string {
 	if c.Getenv == nil {
 		return os.Getenv
@@ -172,34 +167,50 @@ func LeftOut(runner string, m *manifest.Manifest) string {
 	if runner == "" || runner == Auto || runner == string(m.Mode) {
 		return ""
 	}
-	switch {
-	case runner == CPU && m.Mode == manifest.ModeCUDA:
-		return "it is a cuda kernel, and only a GPU can measure it (leave --runner out on a host with one, or with --static only to compile it and judge its resources)"
-	case m.Mode == manifest.ModeCommand:
+	switch info := runners.ModeOf(m); {
+	case runner == CPU && info.Device == gates.DeviceGPU:
+		return "it is a " + string(m.Mode) + " kernel, and only a GPU can measure it (leave --runner out on a host with one, or with --static only to compile it and judge its resources)"
+	case info.OwnHarness():
 		return fmt.Sprintf("its own command measures it, not the %s runner (leave --runner out)", runner)
 	}
 	return fmt.Sprintf("it is a %s kernel, not one for the %s runner (leave --runner out)", m.Mode, runner)
 }
 
-// backend is a runners.Backend that keeps its compiler's output.
-type backend interface {
-	runners.Backend
-	BuildLog() string
-}
+// An opener opens the backend for a job.
+type opener func(c Config, ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (runners.Backend, error)
 
-func (c Config) open(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (backend, error) {
-	switch job.Manifest.Mode {
-	case manifest.ModeCPU:
-		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.getenv()})
-	case manifest.ModeCUDA:
-		return c.openCUDA(ctx, job, scratch, builds)
-	case manifest.ModeCommand:
-		return command.NewWorker(ctx, job, c.command(scratch))
+// backends has the opener for each mode. What else follows from a mode is in runners.ModeOf, because the bot needs it and links no
+// backend.
+var backends = map[manifest.Mode]opener{cpu.Mode: Config.openCPU, cuda.Mode: Config.openCUDA, command.Mode: Config.openCommand}
+
+func (c Config) open(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (runners.Backend, error) {
+	if open, ok := backends[job.Manifest.Mode]; ok {
+		return open(c, ctx, job, scratch, builds)
 	}
 	return nil, fmt.Errorf("no runner measures kernels of mode %q", job.Manifest.Mode)
 }
 
-func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (*cuda.Backend, error) {
+func (c Config) openCPU(ctx context.Context, job runners.Job, scratch string, _ *toolchain.Handover) (runners.Backend, error) {
+	return opened(cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.getenv()}))
+}
+
+func (c Config) openCommand(ctx context.Context, job runners.Job, scratch string, _ *toolchain.Handover) (runners.Backend, error) {
+	return opened(command.NewWorker(ctx, job, c.command(scratch)))
+}
+
+func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (runners.Backend, error) {
+	return opened(c.newCUDA(ctx, job, scratch, builds))
+}
+
+// opened returns no backend with an error. A nil pointer in the interface would look like one.
+func opened[B runners.Backend](b B, err error) (runners.Backend, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (c Config) newCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (*cuda.Backend, error) {
 	config := cuda.Config{
 		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev"), Toolchains: c.Toolchains, Handover: builds,
 		Seed: c.Seed, Getenv: c.getenv(), Turns: c.turns,
@@ -218,10 +229,7 @@ func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, b
 		}
 		return nil, fmt.Errorf("measuring %s: %w (%s)", job.Manifest.Name, err, advice)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+	return b, err
 }
 
 func (c Config) command(scratch string) command.Config {
@@ -256,13 +264,11 @@ func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c command.C
 	return all, nil
 }
 
-// A looker shows one case in full.
-type looker interface {
-	Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error)
-}
-
 // DumpCase builds both sides of the job and runs one case on them.
 func (c Config) DumpCase(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.CaseDump, error) {
+	if runners.ModeOf(job.Manifest).OwnHarness() {
+		return nil, usage.Errorf("%s has its own harness, and only that sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
+	}
 	if _, err := c.layIn(job); err != nil {
 		return nil, err
 	}
@@ -271,10 +277,6 @@ func (c Config) DumpCase(ctx context.Context, job runners.Job, one runners.Case,
 	b, err := c.open(ctx, job, scratch, nil)
 	if err != nil {
 		return nil, err
-	}
-	l, ok := b.(looker)
-	if !ok {
-		return nil, usage.Errorf("%s has its own harness, and only that sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
 	}
 	build := func(role runners.Role, side runners.Side) error {
 		p.Report(runners.Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
@@ -293,7 +295,7 @@ func (c Config) DumpCase(ctx context.Context, job runners.Job, one runners.Case,
 		return nil, err
 	}
 	p.Report(runners.Event{Gate: gates.GateCorrectness, Text: one.Name()})
-	found, err := l.Look(ctx, one)
+	found, err := b.DumpCase(ctx, one)
 	if err != nil {
 		return nil, fmt.Errorf("repeating the case %s: %w", one.Name(), err)
 	}

@@ -207,3 +207,17 @@ func TestRivals(t *testing.T) {
 		t.Errorf("fault %q", e.Fault)
 	}
 }
+
+// TestBackends checks that there is a backend for every mode, and a row that says what it can do.
+func TestBackends(t *testing.T) {
+	for mode := range backends {
+		if runners.ModeOf(&manifest.Manifest{Mode: mode}).Clock == "" {
+			t.Errorf("runners has no row for %s", mode)
+		}
+	}
+	for _, mode := range []manifest.Mode{manifest.ModeCPU, manifest.ModeCUDA, manifest.ModeCommand} {
+		if backends[mode] == nil {
+			t.Errorf("nothing opens a backend for %s", mode)
+		}
+	}
+}

@@ -42,7 +42,7 @@ const (
 // trusted revision's version of every file that the change did not edit.
 func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s runners.Side) ([]runners.Difference, error) {
 	m := job.Of(s)
-	if m.Mode == manifest.ModeCommand {
+	if runners.ModeOf(m).OwnHarness() {
 		return nil, nil // a harness may read anything
 	}
 	own := manifest.FolderOf(job.Key)

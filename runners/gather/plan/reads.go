@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // elsewhere matches every manifest that names other folders. A backslash counts, because an escape
@@ -50,7 +51,7 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 				continue
 			}
 			m, err := manifest.Parse(manifest.FileOf(key), text)
-			if err != nil || m.Mode == manifest.ModeCommand {
+			if err != nil || runners.ModeOf(m).OwnHarness() {
 				// A harness may read anything. A wrong manifest of the base is refused, and one of
 				// the head is a change of its kernel.
 				delete(p.shared, key)
@@ -146,7 +147,7 @@ func (p *Plan) readBy(ctx context.Context, rev, key string, m *manifest.Manifest
 
 // scan creates a scan of a kernel's files at a revision.
 func (p *Plan) scan(ctx context.Context, rev, folder string, m *manifest.Manifest) (*scan, error) {
-	s := &scan{plan: p, rev: rev, mode: m.Mode, include: m.IncludeFolders(), there: map[string]bool{}, reached: map[string]bool{}}
+	s := &scan{plan: p, rev: rev, assembler: runners.ModeOf(m).Assembler, include: m.IncludeFolders(), there: map[string]bool{}, reached: map[string]bool{}}
 	unseen := len(m.IncludeSets()) > 0 // headers whose text cannot be searched here
 	for _, dir := range append(m.Elsewhere(), folder) {
 		files, err := p.opt.Repo.Files(ctx, rev, dir)
@@ -176,14 +177,15 @@ func (p *Plan) scan(ctx context.Context, rev, folder string, m *manifest.Manifes
 
 // A scan follows the includes of texts.
 type scan struct {
-	plan    *Plan
-	rev     string
-	mode    manifest.Mode
-	include []string // folders
-	there   map[string]bool
-	reached map[string]bool
-	next    []string
-	unclear bool // a source is in a language whose includes are not known
+	plan *Plan
+	rev  string
+	// assembler says that a source can make an assembler read a file.
+	assembler bool
+	include   []string // folders
+	there     map[string]bool
+	reached   map[string]bool
+	next      []string
+	unclear   bool // a source is in a language whose includes are not known
 }
 
 // preprocessed lists the extensions of sources whose includes the C preprocessor reads.
@@ -241,7 +243,7 @@ func (s *scan) run(ctx context.Context) ([]string, error) {
 			if path.Ext(from) == ".py" {
 				continue // a reference, which is shown no other file of the repository
 			}
-			names, plain := Included(text, s.mode)
+			names, plain := Included(text, s.assembler)
 			if !plain {
 				return slices.Sorted(maps.Keys(s.there)), nil
 			}
@@ -280,13 +282,14 @@ type Include struct {
 
 // Included returns the names that a source includes or tests for: whether a header exists affects
 // the build as much as its contents. plain is false if the names cannot all be determined. Comments
-// count as text: otherwise a text that only looks like a comment could hide an include.
-func Included(text []byte, mode manifest.Mode) (names []Include, plain bool) {
+// count as text: otherwise a text that only looks like a comment could hide an include. With assembler, anything that may make
+// an assembler read a file hides its name.
+func Included(text []byte, assembler bool) (names []Include, plain bool) {
 	take := func(m [][]byte) {
 		names = append(names, Include{Name: string(m[1]) + string(m[2]), Beside: len(m[1]) > 0})
 	}
 	text = goesOn.ReplaceAll([]byte(spelling.Replace(string(text))), nil)
-	if begins.Match(text) || mode == manifest.ModeCPU && assembles.Match(text) {
+	if begins.Match(text) || assembler && assembles.Match(text) {
 		return nil, false
 	}
 	for _, line := range reads.FindAll(text, -1) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 )
 
@@ -253,12 +252,12 @@ func TestAskingUnseen(t *testing.T) {
 		"#define P(a, b) a ## b\n#define Q (<c.h>)\n#if P(_, _has_include) Q\n#endif\n",
 		"#define P(a, b) a ## b\n#if P(__has_, embed)(<c.h>)\n#endif\n",
 	} {
-		if names, plain := plan.Included([]byte(text), manifest.ModeCUDA); plain {
+		if names, plain := plan.Included([]byte(text), false); plain {
 			t.Errorf("it is taken to read %v alone:\n%s", names, text)
 		}
 	}
 	for text, want := range map[string]int{"#define JOIN(a, b) a##b\n#include <c.h>\nint JOIN(x, y);\n": 1, "int has_include_path, __hash, x_;\n": 0} {
-		if names, plain := plan.Included([]byte(text), manifest.ModeCUDA); !plain || len(names) != want {
+		if names, plain := plan.Included([]byte(text), false); !plain || len(names) != want {
 			t.Errorf("it is taken to read %v, plainly %v:\n%s", names, plain, text)
 		}
 	}

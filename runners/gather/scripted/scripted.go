@@ -54,6 +54,10 @@ type Runner struct {
 }
 
 type backend struct {
+	runners.WithoutNotes
+	runners.WithoutArtifacts
+	runners.WithoutDisassembly
+	runners.WithoutReference
 	Runner
 	job runners.Job
 	rng *rand.Rand
@@ -71,7 +75,7 @@ func (r Runner) LayIn(runners.Job, runners.Side) error { return nil }
 func (r Runner) Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 	b, _ := r.Open(ctx, job, scratch)
 	e, err := gather.Gather(ctx, job, b, p)
-	return runners.Measured{Evidence: e, BuildLog: "scripted\n"}, err
+	return runners.Measured{Evidence: e, BuildLog: b.BuildLog()}, err
 }
 
 // file is the source that a side is built from.
@@ -112,8 +116,13 @@ func (b backend) speed(side runners.Side) float64 {
 	return 1
 }
 
+// Abilities are those of the mode that the job has.
+func (b backend) Abilities() gates.Abilities { return runners.ModeOf(b.job.Manifest).Abilities }
+
+func (b backend) BuildLog() string { return "scripted\n" }
+
 func (b backend) Device() gates.Device {
-	return gates.Device{Kind: "cpu", Name: "scripted", Arch: "none", Units: 1}
+	return gates.Device{Kind: gates.DeviceCPU, Name: "scripted", Arch: "none", Units: 1}
 }
 
 // Seed is always the same: scripts have no secrets.

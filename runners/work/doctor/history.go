@@ -29,7 +29,7 @@ func (t SelfTest) compare(factor float64, r *protocol.SelfTest) error {
 	if err != nil {
 		return err
 	}
-	key := cmp.Or(t.Device, string(t.Mode))
+	key := cmp.Or(t.Device, t.Kind)
 	before := all[key]
 	if len(before) >= fewTimes {
 		r.Usual = slices.Sorted(slices.Values(before))[len(before)/2]

@@ -19,7 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// known holds the known kernels, one folder for each mode, and the policies that say how much of
+// known holds the known kernels, one folder for each kind of device, and the policies that say how much of
 // them is measured.
 //
 //go:embed known
@@ -30,9 +30,9 @@ var known embed.FS
 // not differ (A/A), and it must take about as long as it took on this host before. A host that
 // fails this would report wrong results about other kernels.
 type SelfTest struct {
-	Mode    manifest.Mode // cpu or cuda
-	Device  string        // whose history is used: the GPU's UUID; "" means the CPU
-	History string        // file of earlier times
+	Kind    string // of the device: gates.DeviceCPU or gates.DeviceGPU
+	Device  string // whose history is used: the GPU's UUID; "" means the CPU
+	History string // file of earlier times
 	// Timeout bounds the whole test; default 10 min, because the first start of a compiler may take
 	// long.
 	Timeout time.Duration
@@ -44,7 +44,7 @@ type SelfTest struct {
 // harnesses needs no compiler, and is fit without one.
 func (t SelfTest) Possible(ctx context.Context, getenv func(string) string) error {
 	var err error
-	if t.Mode == manifest.ModeCUDA {
+	if t.Kind == gates.DeviceGPU {
 		_, err = toolchain.FindCUDA(ctx, getenv)
 	} else {
 		_, err = toolchain.FindCC(ctx, getenv, false)
@@ -52,7 +52,7 @@ func (t SelfTest) Possible(ctx context.Context, getenv func(string) string) erro
 	return err
 }
 
-// bounds are the requirements for a mode's kernel.
+// bounds are the requirements for the known kernel of a kind of device.
 type bounds struct {
 	apart  float64 // the largest difference of the sides, as a share of the time
 	wide   float64 // the largest half-width of the difference's interval
@@ -61,16 +61,16 @@ type bounds struct {
 
 // Only one process measures on a GPU. A CPU is shared: slow or noisy times are no fault of the
 // host, and only a difference beyond doubt is one.
-var bound = map[manifest.Mode]bounds{
-	manifest.ModeCUDA: {apart: 0.02, wide: 0.1, slower: 1.5},
-	manifest.ModeCPU:  {apart: 0.1, wide: math.Inf(1), slower: 5},
+var bound = map[string]bounds{
+	gates.DeviceGPU: {apart: 0.02, wide: 0.1, slower: 1.5},
+	gates.DeviceCPU: {apart: 0.1, wide: math.Inf(1), slower: 5},
 }
 
 // Run tests the host, with scratch as a private folder. The caller adds the time of the test.
 func (t SelfTest) Run(ctx context.Context, scratch string) protocol.SelfTest {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, 10*time.Minute))
 	defer cancel()
-	result := protocol.SelfTest{Kernel: "known_" + string(t.Mode)}
+	var result protocol.SelfTest
 	if err := t.run(ctx, scratch, &result); err != nil {
 		result.Why = err.Error()
 		return result
@@ -84,6 +84,7 @@ func (t SelfTest) run(ctx context.Context, scratch string, r *protocol.SelfTest)
 	if err != nil {
 		return fmt.Errorf("preparing the known kernel: %w", err)
 	}
+	r.Kernel = job.Manifest.Name
 	build := filepath.Join(scratch, "build")
 	if err := os.Mkdir(build, 0o755); err != nil {
 		return fmt.Errorf("preparing the known kernel: %w", err)
@@ -92,15 +93,15 @@ func (t SelfTest) run(ctx context.Context, scratch string, r *protocol.SelfTest)
 	if err != nil {
 		return err // the error says which step failed
 	}
-	if err := judge(job.Policy, found.Evidence, bound[t.Mode], r); err != nil {
+	if err := judge(job.Policy, found.Evidence, bound[t.Kind], r); err != nil {
 		return err
 	}
-	return t.compare(bound[t.Mode].slower, r)
+	return t.compare(bound[t.Kind].slower, r)
 }
 
 // job writes the known kernel into a folder.
 func (t SelfTest) job(dir string) (runners.Job, error) {
-	files, err := fs.Sub(known, "known/"+string(t.Mode))
+	files, err := fs.Sub(known, "known/"+t.Kind)
 	if err != nil {
 		return runners.Job{}, err
 	}

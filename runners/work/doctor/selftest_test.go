@@ -28,7 +28,7 @@ import (
 // TestSelfTest checks that this host's CPU passes a real measurement, and that its time is kept.
 func TestSelfTest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "times.json")
-	r := SelfTest{Mode: manifest.ModeCPU, History: file, Measure: measure.Config{Getenv: os.Getenv}.Measure}.Run(t.Context(), t.TempDir())
+	r := SelfTest{Kind: gates.DeviceCPU, History: file, Measure: measure.Config{Getenv: os.Getenv}.Measure}.Run(t.Context(), t.TempDir())
 	if !r.Passed || r.Kernel != "known_cpu" || !(r.Micros > 0) || !(r.Low <= r.Difference && r.Difference <= r.High) {
 		t.Fatalf("%+v", r)
 	}
@@ -72,26 +72,26 @@ func (f fake) measure(ctx context.Context, job runners.Job, scratch string, p ru
 // TestBadHosts checks that problems of a host are found and reported.
 func TestBadHosts(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode  manifest.Mode
+		kind  string
 		fake  fake
 		usual float64 // of the kernel on this host, in microseconds
 		why   string  // "" means that it passes
 	}{
-		"a good GPU":                {manifest.ModeCUDA, fake{}, 0, ""},
-		"as it always was":          {manifest.ModeCUDA, fake{micros: 110}, 100, ""},
-		"sides that differ":         {manifest.ModeCUDA, fake{apart: 0.05}, 0, "differs from itself by -4."},
-		"the other way round":       {manifest.ModeCUDA, fake{apart: -0.05}, 0, "differs from itself by +5."},
-		"a difference that is ok":   {manifest.ModeCUDA, fake{apart: 0.01}, 0, ""},
-		"now so, now so":            {manifest.ModeCUDA, fake{noise: 0.4}, 0, "is only known to lie between"},
-		"now so, now so, on a CPU":  {manifest.ModeCPU, fake{noise: 0.4}, 0, ""},
-		"sides that differ on one":  {manifest.ModeCPU, fake{apart: 0.3}, 0, "differs from itself by -2"},
-		"half the clock":            {manifest.ModeCUDA, fake{micros: 200}, 100, "takes 19"},
-		"a clock that goes wrong":   {manifest.ModeCUDA, fake{micros: 50}, 100, "and took 100 µs on this host before (if the new time is right, remove "},
-		"a slow CPU":                {manifest.ModeCPU, fake{micros: 200}, 100, ""},
-		"wrong results":             {manifest.ModeCUDA, fake{words: "WRONG"}, 0, "was not measured to the end: "},
-		"a GPU that dies":           {manifest.ModeCUDA, fake{words: "FAULT"}, 0, "the device fell off the bus"},
-		"a compiler that is broken": {manifest.ModeCUDA, fake{words: "BROKEN"}, 0, "it is broken"},
-		"no driver":                 {manifest.ModeCUDA, fake{err: errors.New("no NVIDIA GPU was found")}, 0, "no NVIDIA GPU was found"},
+		"a good GPU":                {gates.DeviceGPU, fake{}, 0, ""},
+		"as it always was":          {gates.DeviceGPU, fake{micros: 110}, 100, ""},
+		"sides that differ":         {gates.DeviceGPU, fake{apart: 0.05}, 0, "differs from itself by -4."},
+		"the other way round":       {gates.DeviceGPU, fake{apart: -0.05}, 0, "differs from itself by +5."},
+		"a difference that is ok":   {gates.DeviceGPU, fake{apart: 0.01}, 0, ""},
+		"now so, now so":            {gates.DeviceGPU, fake{noise: 0.4}, 0, "is only known to lie between"},
+		"now so, now so, on a CPU":  {gates.DeviceCPU, fake{noise: 0.4}, 0, ""},
+		"sides that differ on one":  {gates.DeviceCPU, fake{apart: 0.3}, 0, "differs from itself by -2"},
+		"half the clock":            {gates.DeviceGPU, fake{micros: 200}, 100, "takes 19"},
+		"a clock that goes wrong":   {gates.DeviceGPU, fake{micros: 50}, 100, "and took 100 µs on this host before (if the new time is right, remove "},
+		"a slow CPU":                {gates.DeviceCPU, fake{micros: 200}, 100, ""},
+		"wrong results":             {gates.DeviceGPU, fake{words: "WRONG"}, 0, "was not measured to the end: "},
+		"a GPU that dies":           {gates.DeviceGPU, fake{words: "FAULT"}, 0, "the device fell off the bus"},
+		"a compiler that is broken": {gates.DeviceGPU, fake{words: "BROKEN"}, 0, "it is broken"},
+		"no driver":                 {gates.DeviceGPU, fake{err: errors.New("no NVIDIA GPU was found")}, 0, "no NVIDIA GPU was found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "times.json")
@@ -101,14 +101,14 @@ func TestBadHosts(t *testing.T) {
 				}
 			}
 			device := ""
-			if c.mode == manifest.ModeCUDA {
+			if c.kind == gates.DeviceGPU {
 				device = "GPU-a"
 			}
 			before, err := readTimes(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := SelfTest{Mode: c.mode, Device: device, History: file, Measure: c.fake.measure}.Run(t.Context(), t.TempDir())
+			r := SelfTest{Kind: c.kind, Device: device, History: file, Measure: c.fake.measure}.Run(t.Context(), t.TempDir())
 			if r.Passed != (c.why == "") || !strings.Contains(r.Why, c.why) {
 				t.Errorf("%+v", r)
 			}
@@ -123,20 +123,20 @@ func TestBadHosts(t *testing.T) {
 // compiler is.
 func TestSelfTestIsPossible(t *testing.T) {
 	nothing := func(name string) string { return map[string]string{"CC": "no-such-compiler"}[name] }
-	if err := (SelfTest{Mode: manifest.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
+	if err := (SelfTest{Kind: gates.DeviceCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
 		t.Errorf("no C compiler: %v", err)
 	}
-	if err := (SelfTest{Mode: manifest.ModeCPU}).Possible(t.Context(), os.Getenv); err != nil {
+	if err := (SelfTest{Kind: gates.DeviceCPU}).Possible(t.Context(), os.Getenv); err != nil {
 		t.Error(err)
 	}
-	if err := (SelfTest{Mode: manifest.ModeCUDA}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
+	if err := (SelfTest{Kind: gates.DeviceGPU}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
 		t.Errorf("no nvcc: %v", err)
 	}
 }
 
 // TestSelfTestTimeout checks that a test that does not end has failed.
 func TestSelfTestTimeout(t *testing.T) {
-	r := SelfTest{Mode: manifest.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
+	r := SelfTest{Kind: gates.DeviceGPU, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
 	if r.Passed || !strings.Contains(r.Why, "deadline") {
 		t.Errorf("%+v", r)
 	}
@@ -148,7 +148,7 @@ func TestSelfTestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.json")
 	for i := range keptTimes + 10 {
 		r := protocol.SelfTest{Micros: 100 + float64(i)/10}
-		if err := (SelfTest{Mode: manifest.ModeCUDA, Device: "GPU-a", History: file}).compare(1.5, &r); err != nil || (r.Usual > 0) != (i >= fewTimes) {
+		if err := (SelfTest{Kind: gates.DeviceGPU, Device: "GPU-a", History: file}).compare(1.5, &r); err != nil || (r.Usual > 0) != (i >= fewTimes) {
 			t.Fatalf("test %d: %+v, %v", i, r, err)
 		}
 	}
@@ -156,14 +156,14 @@ func TestSelfTestHistory(t *testing.T) {
 	if err != nil || len(all["GPU-a"]) != keptTimes || all["GPU-a"][0] > all["GPU-a"][keptTimes-1] {
 		t.Errorf("%d are kept, %v", len(all["GPU-a"]), err)
 	}
-	if r := (SelfTest{Mode: manifest.ModeCUDA, Device: "GPU-b", History: file, Measure: fake{micros: 900}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
+	if r := (SelfTest{Kind: gates.DeviceGPU, Device: "GPU-b", History: file, Measure: fake{micros: 900}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
 		t.Errorf("another GPU of the host: %+v", r)
 	}
 	for _, text := range []string{"", "{", "null", "[]", `{"GPU-a":[1,"x"]}`, `{"GPU-a":[-1,0,100,100]}`} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := (SelfTest{Mode: manifest.ModeCUDA, Device: "GPU-a", History: file, Measure: fake{}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
+		if r := (SelfTest{Kind: gates.DeviceGPU, Device: "GPU-a", History: file, Measure: fake{}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
 			t.Errorf("after %q: %+v", text, r)
 		}
 	}
@@ -172,7 +172,7 @@ func TestSelfTestHistory(t *testing.T) {
 // TestKnownKernelsArchitectures checks that the known kernel supports every GPU that a kernel may
 // support: on others the test would fail for want of an architecture.
 func TestKnownKernelsArchitectures(t *testing.T) {
-	job, err := SelfTest{Mode: manifest.ModeCUDA}.job(t.TempDir())
+	job, err := SelfTest{Kind: gates.DeviceGPU}.job(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestKnownKernelsArchitectures(t *testing.T) {
 			continue
 		}
 		if known++; !slices.Contains(job.Manifest.ArchOf(job.Manifest.DefaultVariant), manifest.Arch(arch)) {
-			t.Errorf("add %s to known/cuda/kernel.yaml", arch)
+			t.Errorf("add %s to known/gpu/kernel.yaml", arch)
 		}
 	}
 	if known < 5 {
@@ -201,7 +201,7 @@ func TestKnownKernelCompiles(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	job, err := SelfTest{Mode: manifest.ModeCUDA}.job(t.TempDir())
+	job, err := SelfTest{Kind: gates.DeviceGPU}.job(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A Form says how to format the text for its destination.
@@ -121,11 +122,12 @@ func ability(findings []Finding) string {
 	compiles := slices.ContainsFunc(findings, func(f Finding) bool {
 		return f.Status == OK && (f.Name == cudaName || f.Name == tritonName)
 	})
+	host, device := runners.ModeOn(gates.DeviceCPU).Mode, runners.ModeOn(gates.DeviceGPU).Mode
 	switch {
 	case compiles && findings[gpu].Status == OK:
-		return fmt.Sprintf("can run %s and %s kernels", manifest.ModeCPU, manifest.ModeCUDA)
+		return fmt.Sprintf("can run %s and %s kernels", host, device)
 	case compiles:
-		return fmt.Sprintf("can run %s and compile %s kernels", manifest.ModeCPU, manifest.ModeCUDA)
+		return fmt.Sprintf("can run %s and compile %s kernels", host, device)
 	}
-	return fmt.Sprintf("can run %s kernels", manifest.ModeCPU)
+	return fmt.Sprintf("can run %s kernels", host)
 }

@@ -1,0 +1,35 @@
+package runners
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// Each of these types has the methods of a [Backend] that cannot do something. A backend embeds those that apply, so that it has
+// to say what it lacks.
+
+// WithoutNotes is for a backend about which a reader of the evidence need not know anything.
+type WithoutNotes struct{}
+
+func (WithoutNotes) Notes() []string { return nil }
+
+// WithoutArtifacts is for a backend that leaves no files.
+type WithoutArtifacts struct{}
+
+func (WithoutArtifacts) Artifacts() []string { return nil }
+
+// WithoutDisassembly is for a backend that cannot show machine code.
+type WithoutDisassembly struct{}
+
+func (WithoutDisassembly) MachineCode(context.Context) *gates.MachineCode { return nil }
+
+// WithoutReference is for a backend that has no reference: it can neither check one nor compare a case with it.
+type WithoutReference struct{}
+
+func (WithoutReference) CheckReference(context.Context) (string, error) { return "", nil }
+
+func (WithoutReference) DumpCase(context.Context, Case) (*CaseDump, error) {
+	return nil, errors.ErrUnsupported
+}
