@@ -131,9 +131,9 @@ mutate: ## find small faults that no test notices
 choose: ## write the choice of kernels/sdpa_fp8 from its evidence
 	go test -count=1 ./runners/backend/cuda/sdpatest -run '^TestChoiceIsGenerated$$' -update
 
-# Writes the tables of the attention kernel and its rivals into the pages that have a place for them.
+# Writes the table of the attention kernel and its rivals into docs/sdpa_fp8.md.
 .PHONY: rivals
-rivals: ## write the attention kernel's tables from its evidence
+rivals: ## write the attention kernel's table from its evidence
 	go test -count=1 ./runners/backend/cuda/sdpatest -run '^TestChoiceTable$$' -update
 
 # What a host with a GPU needs: the programs, and the script that uses them. The host needs no Go.

@@ -18,7 +18,7 @@ var targets = []target{
 	{pkg: "runners/backend/interleave"},
 	{pkg: "runners/gather/plan", users: []string{"bot/planner"}},
 	{pkg: "bot/answer"},
-	{pkg: "bot/attempts", files: []string{"log.go"}},
+	{pkg: "bot/attempts", files: []string{"log.go", "marks.go"}},
 	{pkg: "bot/change", users: []string{"bot/answer", "bot/publish", "bot/present"}},
 	{pkg: "bot/publish"},
 	{pkg: "bot/scheduler"},

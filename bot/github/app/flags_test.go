@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/app"
 	"github.com/kernelgate/kernelgate/bot/github/client"
@@ -87,7 +89,7 @@ func TestAddresses(t *testing.T) {
 		"https://GitHub.example.com:8443/api/v3/", "https://acme.ghe.com", "https://api.acme.ghe.com", "http://127.0.0.1:9"} {
 		t.Run(github, func(t *testing.T) {
 			theirs, ours := &recorder{}, &recorder{}
-			h, err := client.NewToken("x", client.Options{BaseURL: github, Transport: theirs, Retries: -1})
+			h, err := client.NewToken("x", client.Options{BaseURL: github, Transport: theirs, Sleep: func(context.Context, time.Duration) error { return nil }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,6 @@ type Options struct {
 	Log       *slog.Logger
 
 	Timeout          time.Duration // for one attempt; defaults to 30 s
-	Retries          int           // attempts after the first fault; defaults to 5, negative for none
 	ContentPerMinute int           // writes; defaults to 75, GitHub allows 80
 	ContentPerHour   int           // writes; defaults to 480, GitHub allows 500
 	CacheBytes       int           // answers kept for conditional requests; defaults to 16 MiB, negative for none
@@ -48,7 +47,6 @@ const (
 func (o Options) withDefaults() Options {
 	o.UserAgent = cmp.Or(o.UserAgent, "kernelgate")
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
-	o.Retries = cmp.Or(o.Retries, 5)
 	o.ContentPerMinute = cmp.Or(o.ContentPerMinute, 75)
 	o.ContentPerHour = cmp.Or(o.ContentPerHour, 480)
 	o.CacheBytes = cmp.Or(o.CacheBytes, 16<<20)

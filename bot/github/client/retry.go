@@ -23,6 +23,9 @@ type retry struct {
 	next http.RoundTripper
 }
 
+// maxRetries bounds the attempts after the first fault.
+const maxRetries = 5
+
 func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
 	c := callOf(rq)
 	safe := !writes(rq) || rq.Method == http.MethodDelete || c.op.repeatable
@@ -38,7 +41,7 @@ func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
 		answer, err := r.next.RoundTrip(copied)
 		failed := fault(answer, err)
 		doubtful = doubtful || failed && writes(rq) && acted(err)
-		over := !failed || n >= r.opt.Retries || rq.Context().Err() != nil || doubtful && !safe
+		over := !failed || n >= maxRetries || rq.Context().Err() != nil || doubtful && !safe
 		if over || r.pause(rq.Context(), Backoff, r.backoff(n, answer)) != nil {
 			// A successful answer can still turn out to be unreadable.
 			if doubtful || writes(rq) && err == nil && answer.StatusCode < 300 {
