@@ -101,7 +101,7 @@ func controlsApart(t *testing.T) []stats.Sample {
 			}
 		}
 	}
-	folder := filepath.Join("..", "runners", "cuda", "testdata", "h200")
+	folder := filepath.Join("..", "runners", "backend", "cuda", "testdata", "h200")
 	var first struct {
 		Controls [][]float64 `json:"controls"`
 	}
