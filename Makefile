@@ -49,25 +49,31 @@ demo: build ## show the bot at work on this machine: no account, no GPU
 	@if [ -t 1 ]; then $(BIN) demo; else $(BIN) demo --once; fi
 
 # Compilers and tests make much garbage and keep little of it, so collect it rarely.
-lint test test-long: export GOGC := 400
+vet lint test test-long: export GOGC := 400
 
-lint: modules ## run gofmt, vet and staticcheck
+.PHONY: vet
+vet: modules ## run gofmt and vet
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	go vet ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
+
+# staticcheck reads all modules that we use: without its cache that takes three minutes of processor
+# time, so it is part of test-long.
+lint: vet ## run gofmt, vet and staticcheck
 	go tool staticcheck ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
 
-# Every test once, without those that take long, and without the race detector, which makes them
-# three times slower: test-long has both. lint has vetted everything, and nobody debugs these
-# programs: without debugging tables they link faster. CI runs every test again; elsewhere Go's cache
-# skips the tests that a change cannot affect. Stories mostly wait, so twice as many as cores run.
-test: ## run everything that a change needs: lint and all tests but the long ones
-	@$(MAKE) --no-print-directory -j8 setup lint
+# Every test once, without the race detector: with it, tests take three times as long, which does
+# not fit into ten minutes on two cores. test-long has it, and the tests that take long. vet has run,
+# and nobody debugs these programs: without debugging tables they link faster. CI runs every test
+# again; elsewhere Go's cache skips the tests that a change cannot affect. Stories mostly wait, so
+# twice as many run as there are cores.
+test: ## run gofmt, vet and all tests but the long ones
+	@$(MAKE) --no-print-directory -j8 setup vet
 	go test -vet=off $(if $(CI),-count=1) -timeout=30m -ldflags='-s -w' -parallel=$$((2 * $$(nproc))) ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
 
-# Simulations, kills and faults in series, attacks on the clock, every compiler; then the race
-# detector. It needs a quiet machine.
+# staticcheck, simulations, series of kills and faults, attacks on the clock, every compiler, and the
+# race detector. It needs a machine that does nothing else.
 .PHONY: test-long
-test-long: setup ## run the long tests, and the others with the race detector (CI runs it after test)
+test-long: setup lint ## run staticcheck, the long tests, and the others with the race detector
 	@.ci/test-long
 
 # All of the bot's stories while GitHub's replicas lag; make test runs some of them this way.

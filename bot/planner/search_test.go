@@ -19,7 +19,7 @@ import (
 const searchedC = `#include <stdint.h>
 void scale(const float *x, float *y, int32_t N)
 {
-    for (volatile int again = 0; again < 2000; again++) ;
+    for (volatile int again = 0; again < 20000; again++) ;
     for (int i = 0; i < N; i++) y[i] = 2 * x[i];
 }
 `
@@ -34,7 +34,7 @@ rules:
 
 // searched creates a repository with a kernel that this machine can measure.
 func searched(t *testing.T) *world {
-	quick := strings.Replace(searchedC, "2000", "200", 1)
+	quick := strings.Replace(searchedC, "20000", "200", 1)
 	two := strings.Replace(manifest, "source: scale.c\n", "variants: {plain: {source: scale.c}, quick: {source: quick.c}}\ndefault_variant: plain\n", 1)
 	reference := "#include <stdint.h>\nvoid reference(const double *x, double *y, int32_t N) { for (int32_t i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
 	return newWorld(t, usual().with(tree{
@@ -72,7 +72,7 @@ func TestBisectBundle(t *testing.T) {
 	w.push("topic", tree{"README.md": "Better kernels.\n", policyFile: "version: 1\nrules: []\n"})
 	w.push("topic", tree{folder + "/scale.c": "int\nx(\n"})
 	w.push("topic", tree{folder + "/scale.c": searchedC})
-	bad := w.push("topic", tree{folder + "/scale.c": strings.Replace(searchedC, "2000", "3000", 1)})
+	bad := w.push("topic", tree{folder + "/scale.c": strings.Replace(searchedC, "20000", "60000", 1)})
 	head := w.push("topic", tree{"README.md": "The best kernels.\n"})
 	id, facts := change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: 1}, change.Facts{Repo: w.repo.FullName(), Head: head, Base: "main", Open: true}
 	digest, err := w.planner.Search(t.Context(), id, facts, planner.Search{Folder: folder, Bisect: &command.Bisect{Rounds: 12}})
