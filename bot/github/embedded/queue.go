@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // A mergeGroup is one pull request in the merge queue, merged on top of all pull requests before
@@ -84,14 +85,26 @@ func (r *Repo) enqueue(who *account, pr *PR) error {
 func (r *Repo) form(pr *PR) error {
 	g := r.place(pr)
 	bot := r.s.queuer()
-	head, ok, err := r.git.merge(g.base, pr.headSHA, pr.mergeMessage(), identity(bot.login, r.s.now()))
-	if err != nil {
-		return err
+	// GitHub takes longer than a second to form the same group again, so its commit is a different one.
+	var head string
+	var ok bool
+	for at := r.s.now(); ; at = at.Add(time.Second) {
+		var err error
+		if head, ok, err = r.git.merge(g.base, pr.headSHA, pr.mergeMessage(), identity(bot.login, at)); err != nil {
+			return err
+		}
+		if !ok || !r.formed[head] {
+			break
+		}
 	}
 	if !ok {
 		pr.emit(bot, "dequeued", conflicts.payload())
 		return nil
 	}
+	if r.formed == nil {
+		r.formed = map[string]bool{}
+	}
+	r.formed[head] = true
 	g.head = head
 	g.branch = fmt.Sprintf("%s%s/pr-%d-%s", queuePrefix, pr.baseRef, pr.number, g.start)
 	r.groups = append(r.groups, g)

@@ -53,6 +53,7 @@ type Repo struct {
 	hooks      []*Hook
 	protection map[string]*Protection
 	groups     []*mergeGroup
+	formed     map[string]bool // commits of all merge groups that there were
 	lastNumber int
 }
 
