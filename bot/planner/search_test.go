@@ -27,7 +27,7 @@ void scale(const float *x, float *y, int32_t N)
 const searchedPolicy = `version: 1
 gates:
   correctness: {shapes: all, seeds: [0], norm_error: "<= 1%"}
-  performance: {target: {shapes: [mission], speedup: ">= +10%"}, rounds: {min: 6, max: 12}, looks: [6, 12], pairs: 6, control: 50%, solo_shift: 100%}
+  performance: {target: {shapes: [mission], speedup: ">= +10%"}, rounds: {min: 6, max: 12}, interims: [6, 12], pairs: 6, control: 50%, solo_shift: 100%}
 rules:
   - name: default
 `

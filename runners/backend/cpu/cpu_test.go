@@ -44,7 +44,7 @@ gates:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -50%"}
     rounds: {min: 6, max: 40}
-    looks: [6, 9, 12, 20, 40]
+    interims: [6, 9, 12, 20, 40]
     pairs: 6
     control: 40%
     solo_shift: 100%
