@@ -12,11 +12,11 @@ import (
 
 func TestSpend(t *testing.T) {
 	cases := []struct {
-		name  string
-		alpha float64
+		name     string
+		alpha    float64
 		interims []int
-		want  []float64
-		err   string
+		want     []float64
+		err      string
 	}{
 		{"one look", 0.05, []int{10}, []float64{0.05}, ""},
 		{"even interims", 0.05, []int{5, 10, 15, 20}, []float64{0.0125, 0.0125, 0.0125, 0.0125}, ""},
