@@ -64,7 +64,7 @@ lint: modules ## run gofmt, vet and staticcheck
 # both ways: long calculations, and the stories that reach no new statement of the controller, run
 # only here, and the other stories only with the detector.
 PLAIN := ./runners/backend/cpu ./bot/controller ./runners/build/toolchain/... ./bot/cli ./docs ./examples ./runners/gather/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/gather/measure ./runners/backend/command \
-	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
+	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/grammar ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/work/bisect ./runners/bundle ./runners/work/check ./runners/backend/cuda/nvml ./runners/backend/cuda/oracle ./runners/backend/cuda/sdpatest ./runners/backend/cuda/side ./runners/work/doctor ./runners/backend/interleave \
 	./runners/gather/scripted ./runners/work/search ./runners/tensor ./.ci/mutate ./.ci/sbom ./.ci/archive
