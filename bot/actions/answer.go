@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/grammar"
 )
@@ -17,7 +17,7 @@ import (
 // remark executes a command in a comment or review. Without a command it does nothing, except that
 // a code owner's review can approve a change of the rules.
 func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) {
-	e, at, _ := facts.OfRemark(event)
+	e, at, _ := observed.OfRemark(event)
 	asked, ok := grammar.Parse(e.Body)
 	if review, is := event.(webhook.Review); is && !ok {
 		return s.review(ctx, review)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/present"
@@ -129,7 +129,7 @@ func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) erro
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
-	told := facts.OfEvent(e)
+	told := observed.OfEvent(e)
 	told.Repo = k.repos.Name(e.Repository.ID)
 	s, err := k.states.load(ctx, id)
 	// Only GitHub knows which of two deliveries of the same second is the later.
@@ -148,7 +148,7 @@ func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) erro
 // recordComment records a command from a comment on a pull request. A comment without a command
 // changes nothing.
 func (k *Controller) recordComment(ctx context.Context, e webhook.Event) error {
-	said, a, ok := facts.OfRemark(e)
+	said, a, ok := observed.OfRemark(e)
 	if !ok || !said.Open || said.Author.Bot || !k.repos.Observe(said.Repository) {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) erro
 	if !k.repos.Observe(e.Repository) {
 		return nil
 	}
-	f := facts.OfGroup(e)
+	f := observed.OfGroup(e)
 	f.Repo = k.repos.Name(e.Repository.ID)
 	return k.recordGroupFacts(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, f)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 )
 
 // findMembers finds the pull requests of a merge group. Each of them takes part in choosing the rule,
@@ -23,7 +23,7 @@ func (k *Controller) findMembers(ctx context.Context, s *change.State) error {
 			return err
 		}
 		pulls = append(pulls, pull)
-		m := facts.Member(e.Number, pull.Facts)
+		m := observed.Member(e.Number, pull.Facts)
 		m.Head = e.PullHead
 		f.Members = append(f.Members, m)
 	}
@@ -57,7 +57,7 @@ func (k *Controller) pull(ctx context.Context, id change.ID, repo string) (*chan
 	defer cancel()
 	p, err := k.GitHub.Pull(ctx, repo, id.Number)
 	if err == nil {
-		s.Facts = facts.OfPull(repo, "", p)
+		s.Facts = observed.OfPull(repo, "", p)
 	}
 	return s, err
 }
@@ -65,7 +65,7 @@ func (k *Controller) pull(ctx context.Context, id change.ID, repo string) (*chan
 // recordQueueBranch records the merge group of a branch that a plan found at the head of a pull request, if its webhook has not
 // arrived yet. From then on the group takes part in the check of that commit.
 func (k *Controller) recordQueueBranch(ctx context.Context, s *change.State, branch string) error {
-	f, ok := facts.OfQueueBranch(s.Facts.Repo, branch, s.Facts.Head)
+	f, ok := observed.OfQueueBranch(s.Facts.Repo, branch, s.Facts.Head)
 	if !ok {
 		return nil
 	}
