@@ -202,7 +202,7 @@ func TestEvidenceIsComplete(t *testing.T) {
 			t.Fatalf("round %d is not whole: %+v", i, r)
 		}
 		for _, s := range r.Series {
-			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch+len(s.Single.Candidate)*min(s.Batch, maxLone) {
+			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch+len(s.Single.Candidate)*min(s.Batch, maxSingle) {
 				t.Errorf("round %d on %s: %d samples, %d solo, %d verified outputs of batches of %d", i, s.Shape, len(s.Nanos), len(s.Solo), s.Verified, s.Batch)
 			}
 			for block := range strings.FieldsSeq(s.Order) {
