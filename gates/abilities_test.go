@@ -11,7 +11,7 @@ import (
 func TestAbilitiesDecide(t *testing.T) {
 	stated := Abilities{Clock: ClockHarness}
 	e := &Evidence{Mode: "cpu", Abilities: &stated}
-	if judgesLone(e) || e.Can().onHost() || !e.Can().Equal(stated) {
+	if judgesSingle(e) || e.Can().onHost() || !e.Can().Equal(stated) {
 		t.Errorf("the mode decided: %+v", e.Can())
 	}
 	for mode, want := range map[string]Clock{"cpu": ClockProcess, "cuda": ClockDevice, "command": ClockHarness, "": ""} {

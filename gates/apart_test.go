@@ -199,10 +199,10 @@ func TestStatedShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ rounds, shapes, batch int }{{6, 1, 128}, {16, 1, 128}, {16, 2, 128}, {6, 3, 1}} {
-		const pairs, kinds, loneLaunches = 10, 5, 32
+		const pairs, kinds, singleLaunches = 10, 5, 32
 		launches := 2 * pairs * c.batch
 		if c.batch > 1 {
-			launches += max(pairs/2, 2*kinds) * min(c.batch, loneLaunches)
+			launches += max(pairs/2, 2*kinds) * min(c.batch, singleLaunches)
 		}
 		of := func(compared int) string {
 			rounds := make([]Round, c.rounds*c.shapes)

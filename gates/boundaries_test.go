@@ -12,10 +12,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-func TestWhichEvidenceHasLoneLaunches(t *testing.T) {
+func TestWhichEvidenceHasSingleLaunches(t *testing.T) {
 	for want, list := range map[bool][]Evidence{true: {{Mode: "cuda"}, {Mode: "cpu"}}, false: {{Mode: "command"}}} {
 		for _, e := range list {
-			if judgesLone(&e) != want {
+			if judgesSingle(&e) != want {
 				t.Errorf("%s: %v", e.Mode, !want)
 			}
 		}

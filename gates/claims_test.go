@@ -27,13 +27,13 @@ func TestOverclaims(t *testing.T) {
 		{"a short new kernel, more than that", 4, 4, 0, 9.1, true},
 	} {
 		e := &Evidence{Mode: "cuda", Baseline: &Build{}}
-		run := loneRun{base: c.base, gains: []float64{c.gain}, candidate: c.alone}
+		run := singleRun{base: c.base, gains: []float64{c.gain}, candidate: c.alone}
 		if c.alone > 0 {
 			e.Baseline = nil
 		}
 		s := run.shape()
-		s.samples.lone.candidate[0] = c.candidate
-		for _, pairs := range s.samples.lone.rounds {
+		s.samples.single.candidate[0] = c.candidate
+		for _, pairs := range s.samples.single.rounds {
 			for i := range pairs {
 				pairs[i].batch = c.base - c.candidate
 			}

@@ -59,9 +59,9 @@ func agreeing(s stats.Sample, meets func(round stats.Summary) bool) int {
 // code is too slow. Further analyses before the sign test can succeed would waste their share of the
 // error rate, so one analysis at that moment replaces them.
 func interimsOf(gate *policy.PerformanceGate, n int) []int {
-	interims := gate.Looks[:1:1]
+	interims := gate.Interims[:1:1]
 	first := interims[0] + int(math.Ceil(math.Log2(codeAlpha(1, 1)/codeAlpha(1, n))))
-	for _, l := range append([]int{first}, gate.Looks...) {
+	for _, l := range append([]int{first}, gate.Interims...) {
 		if l >= first && l > interims[len(interims)-1] {
 			interims = append(interims, l)
 		}

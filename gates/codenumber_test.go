@@ -19,7 +19,7 @@ func number(e *Evidence, n int) *Evidence {
 // Whatever sequence of machine codes and attempts an author tries, all looks at all of
 // them together spend no more than the policy's error rate.
 func TestCodesShareOneErrorRate(t *testing.T) {
-	gate := performancePolicy(t, lookPolicy).Rules[0].Gates.Performance
+	gate := performancePolicy(t, interimPolicy).Rules[0].Gates.Performance
 	most := 0.0
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 8))
@@ -55,7 +55,7 @@ func TestCodesShareOneErrorRate(t *testing.T) {
 // A later machine code is looked at as soon as enough rounds can agree, and all of its
 // looks together spend its part.
 func TestLooksOfLaterCodes(t *testing.T) {
-	gate := performancePolicy(t, lookPolicy).Rules[0].Gates.Performance
+	gate := performancePolicy(t, interimPolicy).Rules[0].Gates.Performance
 	for n, want := range map[int][]int{1: {6, 12, 20}, 2: {6, 8, 12, 20}, 10: {6, 12, 20}, 50: {6, 17, 20}, 200: {6, 21}, 1000: {6, 25}} {
 		if got := interimsOf(gate, n); !slices.Equal(got, want) {
 			t.Errorf("machine code %d is looked at after %v rounds, want %v", n, got, want)
@@ -78,19 +78,19 @@ func TestLooksOfLaterCodes(t *testing.T) {
 	// A budget that ends the measuring before enough rounds are there proves nothing.
 	e := number(quiet(1.5).measured(newRand(1, 1), 11), 10)
 	e.Performance.Exhausted = true
-	expect(t, judged(t, lookPolicy, e), Defer, ReasonInconclusive, "It is number 10")
-	expect(t, judged(t, lookPolicy, number(quiet(1.5).measured(newRand(1, 1), 12), 10)), Pass, "", "Proven")
-	expect(t, judged(t, lookPolicy, number(quiet(1.01).measured(newRand(1, 1), 6), 10)), Defer, ReasonTooSlow, "Too slow")
+	expect(t, judged(t, interimPolicy, e), Defer, ReasonInconclusive, "It is number 10")
+	expect(t, judged(t, interimPolicy, number(quiet(1.5).measured(newRand(1, 1), 12), 10)), Pass, "", "Proven")
+	expect(t, judged(t, interimPolicy, number(quiet(1.01).measured(newRand(1, 1), 6), 10)), Defer, ReasonTooSlow, "Too slow")
 }
 
 // A verdict says that a later machine code is judged more strictly, and when that keeps
 // it open it says what helps.
 func TestLaterCodesAreTold(t *testing.T) {
-	first := judged(t, lookPolicy, quiet(1.5).measured(newRand(1, 1), 6))
+	first := judged(t, interimPolicy, quiet(1.5).measured(newRand(1, 1), 6))
 	if m := first.Measuring; m.CodeNumber != 0 || m.ErrorRate != 0 {
 		t.Errorf("the first machine code is told as number %d at %v", m.CodeNumber, m.ErrorRate)
 	}
-	v := judged(t, lookPolicy, number(quiet(1.5).measured(newRand(1, 1), 20), 7))
+	v := judged(t, interimPolicy, number(quiet(1.5).measured(newRand(1, 1), 20), 7))
 	if m := v.Measuring; m.CodeNumber != 7 || m.ErrorRate != 0.000892857 || m.Confidence >= 1 {
 		t.Errorf("machine code 7 is told as %+v", m)
 	}
@@ -99,10 +99,10 @@ func TestLaterCodesAreTold(t *testing.T) {
 		m := quiet(1.11)
 		m.model = heavy
 		e := m.measured(newRand(2, seed), 40)
-		if judged(t, lookPolicy, number(e, 1)).Outcome != Pass {
+		if judged(t, interimPolicy, number(e, 1)).Outcome != Pass {
 			continue
 		}
-		v := judged(t, lookPolicy, number(e, 200))
+		v := judged(t, interimPolicy, number(e, 200))
 		if v.Outcome == Pass {
 			continue
 		}
@@ -135,8 +135,8 @@ func TestLaterCodesCountRounds(t *testing.T) {
 			i++
 		}
 	}
-	expect(t, judged(t, lookPolicy, number(e, 10)), Pass, "", "Proven")
-	v := judged(t, lookPolicy, number(e, 20))
+	expect(t, judged(t, interimPolicy, number(e, 10)), Pass, "", "Proven")
+	v := judged(t, interimPolicy, number(e, 20))
 	expect(t, v, Defer, ReasonInconclusive, "It is number 20")
 	if got := strings.Join(v.ToPass, "; "); !strings.Contains(got, "comment /rebench: 18 of 20 rounds meet the goal on mission, and machine code 20 of this change needs more such rounds") {
 		t.Errorf("to pass: %s", got)

@@ -29,7 +29,7 @@ type shapeComparison struct {
 	tails    []tail
 	kinds    []kindTest
 	status   Status
-	alone    *stats.Distribution // what launches that ran alone gained, see loneShare; nil where none did
+	alone    *stats.Distribution // what launches that ran alone gained, see singleShare; nil where none did
 	waits    facts.Fact          // why the clock on the wall counts; nil where it does not
 	floor    float64             // microseconds that the device needs at least; 0 where unknown
 	separate bool                // every round loads every side into a new context, at new addresses
@@ -86,7 +86,7 @@ func (q analysis) compare(l interim) *comparison {
 			s.useWall(q.few, l.alpha)
 		}
 		s.control = draw(q.few, s.samples.control, 0.5)
-		s.alone = s.loneShare(q.few)
+		s.alone = s.singleShare(q.few)
 		if s.test(q.few); q.many != q.few && s.nearThreshold(l.alpha) {
 			s.test(q.many)
 		}

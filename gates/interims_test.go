@@ -10,10 +10,10 @@ import (
 
 // However somebody mixes attempts at one machine code, of which some are cancelled
 // or fail and leave nothing, some go on with rounds of any earlier one and some
-// start anew, all looks that ever took place together spend no more than the
+// start anew, all interims that ever took place together spend no more than the
 // code's part of the policy's error rate.
 func TestAttemptsShareOneErrorRate(t *testing.T) {
-	gate := performancePolicy(t, `{target: {speedup: ">= +10%"}, confidence: 95%, rounds: {min: 6, max: 20}, looks: [6, 12, 20]}`).Rules[0].Gates.Performance
+	gate := performancePolicy(t, `{target: {speedup: ">= +10%"}, confidence: 95%, rounds: {min: 6, max: 20}, interims: [6, 12, 20]}`).Rules[0].Gates.Performance
 	most := 0.0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -27,12 +27,12 @@ func TestAttemptsShareOneErrorRate(t *testing.T) {
 				continue // cancelled, or the runner failed
 			}
 			kept = append(kept, rounds)
-			looks, err := schedule(gate, rounds)
+			interims, err := schedule(gate, rounds)
 			if err != nil {
 				t.Fatal(err)
 			}
 			// The same look at the same rounds says the same: it is one look.
-			for _, l := range reached(looks, len(rounds), r.IntN(4) == 0) {
+			for _, l := range reached(interims, len(rounds), r.IntN(4) == 0) {
 				spent[fmt.Sprint(rounds[l.rounds-1].Seed, l.rounds)] = l.alpha
 			}
 		}
@@ -41,7 +41,7 @@ func TestAttemptsShareOneErrorRate(t *testing.T) {
 			sum += alpha
 		}
 		if sum > 0.0125+1e-12 {
-			t.Fatalf("seed %d: the looks spend %v of 0.0125, which is the first machine code's", seed, sum)
+			t.Fatalf("seed %d: the interims spend %v of 0.0125, which is the first machine code's", seed, sum)
 		}
 		most = max(most, sum)
 	}
@@ -50,21 +50,21 @@ func TestAttemptsShareOneErrorRate(t *testing.T) {
 	}
 }
 
-// An attempt without rounds of those before it still has the policy's looks, at a
+// An attempt without rounds of those before it still has the policy's interims, at a
 // share of its own.
 func TestAttemptsThatLeftNoRounds(t *testing.T) {
-	gate := performancePolicy(t, `{target: {speedup: ">= +10%"}, confidence: 95%, rounds: {min: 6, max: 20}, looks: [6, 12, 20]}`).Rules[0].Gates.Performance
+	gate := performancePolicy(t, `{target: {speedup: ">= +10%"}, confidence: 95%, rounds: {min: 6, max: 20}, interims: [6, 12, 20]}`).Rules[0].Gates.Performance
 	for attempt, want := range map[int]float64{0: 0.00625, 1: 0.00625, 2: 0.003125, 5: 0.000390625} {
-		looks, err := schedule(gate, []Round{{Attempt: attempt}})
+		interims, err := schedule(gate, []Round{{Attempt: attempt}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
-		for _, l := range looks {
+		for _, l := range interims {
 			sum += l.alpha
 		}
-		if len(looks) != 3 || sum < want-1e-12 || sum > want+1e-12 {
-			t.Errorf("attempt %d spends %v in %d looks, want %v in 3", attempt, sum, len(looks), want)
+		if len(interims) != 3 || sum < want-1e-12 || sum > want+1e-12 {
+			t.Errorf("attempt %d spends %v in %d interims, want %v in 3", attempt, sum, len(interims), want)
 		}
 	}
 	// Numbers that do not grow spend no share twice either.
@@ -72,13 +72,13 @@ func TestAttemptsThatLeftNoRounds(t *testing.T) {
 	for _, attempt := range []int{3, 4, 1, 4} {
 		rounds = append(rounds, slices.Repeat([]Round{{Attempt: attempt}}, 6)...)
 	}
-	looks, err := schedule(gate, rounds)
+	interims, err := schedule(gate, rounds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	looks = looks[len(looks)-3:]
+	interims = interims[len(interims)-3:]
 	for i, want := range []float64{0.025 / 32, 0.025 / 64, 0.025 / 128} {
-		if got := looks[i].alpha; got < want-1e-12 || got > want+1e-12 {
+		if got := interims[i].alpha; got < want-1e-12 || got > want+1e-12 {
 			t.Errorf("look %d spends %v, want %v", i, got, want)
 		}
 	}
@@ -103,9 +103,9 @@ func attempt(e *Evidence, from, n int) {
 	}
 }
 
-const lookPolicy = `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, rounds: {min: 6, max: 20}, looks: [6, 12, 20]}`
+const interimPolicy = `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, rounds: {min: 6, max: 20}, interims: [6, 12, 20]}`
 
-// Where the budget ended the measuring between two looks, the next look took place
+// Where the budget ended the measuring between two interims, the next interim took place
 // there. What it decided stands, whatever is measured after it.
 func TestLooksTakenEarlyStand(t *testing.T) {
 	loud := func(ratio float64) machine {
@@ -123,10 +123,10 @@ func TestLooksTakenEarlyStand(t *testing.T) {
 	for seed := range uint64(40) {
 		// Open after 6 rounds, and too slow when the budget was spent after 9.
 		e := loud(1.086).measured(newRand(1, seed), 40)
-		if judged(t, lookPolicy, first(e, 6, false)).Reason != ReasonInconclusive {
+		if judged(t, interimPolicy, first(e, 6, false)).Reason != ReasonInconclusive {
 			continue
 		}
-		v := judged(t, lookPolicy, first(e, 9, true))
+		v := judged(t, interimPolicy, first(e, 9, true))
 		if v.Reason != ReasonTooSlow {
 			continue
 		}
@@ -136,21 +136,21 @@ func TestLooksTakenEarlyStand(t *testing.T) {
 		}
 		steps(e, 9, 1/1.6)
 		attempt(e, 9, 2)
-		again := judged(t, lookPolicy, e)
+		again := judged(t, interimPolicy, e)
 		expect(t, again, Defer, ReasonTooSlow, "Too slow")
 		if again.Measuring.Rounds != 9 {
 			t.Errorf("decided again after %d rounds", again.Measuring.Rounds)
 		}
 	}
 	if found == 0 {
-		t.Fatal("no run is decided between its looks")
+		t.Fatal("no run is decided between its interims")
 	}
 }
 
-// The early look spends the share of the one that it takes the place of, and the looks
+// The early interim spends the share of the one that it takes the place of, and the interims
 // behind it are void.
 func TestScheduleAfterABudget(t *testing.T) {
-	gate := performancePolicy(t, lookPolicy).Rules[0].Gates.Performance
+	gate := performancePolicy(t, interimPolicy).Rules[0].Gates.Performance
 	for _, c := range []struct {
 		first, second int
 		want          string
@@ -168,16 +168,16 @@ func TestScheduleAfterABudget(t *testing.T) {
 		for range c.second {
 			rounds = append(rounds, Round{Attempt: 2})
 		}
-		looks, err := schedule(gate, rounds)
+		interims, err := schedule(gate, rounds)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, l := range looks {
+		for _, l := range interims {
 			got = append(got, fmt.Sprintf("%d at %.3f %%", l.rounds, 100*l.alpha))
 		}
 		if text := strings.Join(got, ", "); text != c.want {
-			t.Errorf("%d rounds and %d more: looks after %s; want %s", c.first, c.second, text, c.want)
+			t.Errorf("%d rounds and %d more: interims after %s; want %s", c.first, c.second, text, c.want)
 		}
 	}
 }

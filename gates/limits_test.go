@@ -285,7 +285,7 @@ func TestMarksMustBeProven(t *testing.T) {
 
 // A policy with one look decides there and nowhere before.
 func TestOneLook(t *testing.T) {
-	const gate = `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, rounds: {min: 8, max: 8}, looks: [8]}`
+	const gate = `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, rounds: {min: 8, max: 8}, interims: [8]}`
 	expect(t, judged(t, gate, quiet(1.3).measured(newRand(1, 1), 7)), Defer, ReasonInconclusive, "7 rounds were measured; the first decision is after 8")
 	expect(t, judged(t, gate, quiet(1.3).measured(newRand(1, 1), 8)), Pass, "", "Proven")
 }

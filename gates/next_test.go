@@ -57,7 +57,7 @@ func TestNextStops(t *testing.T) {
 
 // An undecided run is measured up to the last look and not one round further.
 func TestNextEndsAtTheLastLook(t *testing.T) {
-	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 10, control: 10%, rounds: {min: 6, max: 9}, looks: [6, 9]}`)
+	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 10, control: 10%, rounds: {min: 6, max: 9}, interims: [6, 9]}`)
 	e := evidence("mission")
 	tr := truth{heavyTailed, map[string]float64{"mission": 1.1}, 1, 10}
 	var asked []int
@@ -77,7 +77,7 @@ func TestNextEndsAtTheLastLook(t *testing.T) {
 // All looks of all attempts together spend no more than the policy's error rate,
 // however often somebody asks for a rebench.
 func TestScheduleNeverOverspends(t *testing.T) {
-	gate := performancePolicy(t, `{target: {speedup: ">= +10%"}, confidence: 95%, rounds: {min: 6, max: 20}, looks: [6, 12, 20]}`).Rules[0].Gates.Performance
+	gate := performancePolicy(t, `{target: {speedup: ">= +10%"}, confidence: 95%, rounds: {min: 6, max: 20}, interims: [6, 12, 20]}`).Rules[0].Gates.Performance
 	for attempts := 1; attempts <= 12; attempts++ {
 		t.Run(fmt.Sprint(attempts, " attempts"), func(t *testing.T) {
 			var rounds []Round
@@ -110,7 +110,7 @@ func TestScheduleNeverOverspends(t *testing.T) {
 // A rebench adds evidence to what is there: the verdict of the second attempt
 // rests on all rounds.
 func TestRebenchAddsRounds(t *testing.T) {
-	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, control: 10%, rounds: {min: 6, max: 6}, looks: [6]}`)
+	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, control: 10%, rounds: {min: 6, max: 6}, interims: [6]}`)
 	e := evidence("mission")
 	tr := truth{heavyTailed, map[string]float64{"mission": 1.108}, 1, 20}
 	tr.measure(e, rand.New(rand.NewPCG(5, 5)), 6, 1)

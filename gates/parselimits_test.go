@@ -61,7 +61,7 @@ func TestParseEvidenceLimits(t *testing.T) {
 	}
 }
 
-// means is one process of each side that ran lone launches.
+// means is one process of each side that ran single launches.
 func means(launches int, baseline, candidate []float64) *Singles {
 	return &Singles{Baseline: []float64{1}, Candidate: []float64{1}, MeanBaseline: baseline, MeanCandidate: candidate, Launches: launches}
 }

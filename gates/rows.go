@@ -38,7 +38,7 @@ func (c *comparison) rows() []Comparison {
 			row.SoloShift = new(speedupOf(solo, c.alpha))
 		}
 		if s.alone != nil {
-			row.Alone = new(loneSpeedup(s.alone, c.alpha))
+			row.Alone = new(singleSpeedup(s.alone, c.alpha))
 		}
 		row.Kinds = s.kindTimes(c.alpha)
 		if s.belowKindFloor() {

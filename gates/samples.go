@@ -20,7 +20,7 @@ type samples struct {
 	marks          marks
 	strata         strata         // of ratios
 	byKind         []stats.Sample // ratios of each kind of input; none where there is one kind
-	lone           lone
+	single         singles
 	uneven         []unevenSamples // by kind of input
 
 	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
@@ -123,7 +123,7 @@ func collect(rounds []Round, shape string, v view) *samples {
 	s.strata.errors = medianErrors(s.byKind)
 	s.strata.medians = s.strata.centre(s.ratios)
 	s.strata.centre(s.clocks.wall)
-	s.lone.baseline, s.lone.candidate = batched.medians(len(s.strata.kinds))
+	s.single.baseline, s.single.candidate = batched.medians(len(s.strata.kinds))
 	return s
 }
 
@@ -243,7 +243,7 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 	}
 	s.clocks.add(series, walls)
 	s.addUneven(series)
-	s.lone.add(series, own, func(i int) int { return s.strata.kind(series, i) })
+	s.single.add(series, own, func(i int) int { return s.strata.kind(series, i) })
 	if len(series.Solo) > 0 && len(alone) > 0 {
 		p50 := stats.Describe(series.Solo).P50 / 1e3
 		for i := range alone {

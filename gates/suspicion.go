@@ -65,7 +65,7 @@ func (c *comparison) suspicion(gate *policy.PerformanceGate, e *Evidence, outcom
 // work for each other. A shape that misses its goal all the same is too slow, whatever it claims.
 func (c *comparison) findOverclaim(e *Evidence) {
 	missed := func(s *shapeComparison) bool { return s.status == Failed && s.refuted == nil }
-	if !judgesLone(e) || slices.ContainsFunc(c.shapes, missed) {
+	if !judgesSingle(e) || slices.ContainsFunc(c.shapes, missed) {
 		return
 	}
 	checks := []func(*shapeComparison) []suspect{

@@ -21,7 +21,7 @@ gates:
     tails: %s
     confidence: %s
     rounds: {min: 6, max: 20}
-    looks: %s
+    interims: %s
     control: %s
 rules:
   - name: default

@@ -9,11 +9,11 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// On a CPU a lone time is the median over the launches of one process, and the gain alone
+// On a CPU a single time is the median over the launches of one process, and the gain alone
 // is a median over processes, because waking a process costs more than a short kernel now
 // and then. A median does not see what a minority of the launches does. So a kernel can let
 // a few launches work for the others, or be slow in a third of the processes that run
-// lone launches, while its batches hide both. The means over the same launches show it.
+// single launches, while its batches hide both. The means over the same launches show it.
 
 const (
 	// unevenBaseline is how many times the baseline's own unevenness, of either sign, the candidate's may be
@@ -23,7 +23,7 @@ const (
 
 	// unevenLaunches is the maximum of this allowance for a shape that passes, in launches of the baseline. A
 	// larger allowance would hide launches that work for others. Short launches are allowed one microsecond
-	// each, by which single launches cannot be told apart anyway (see loneAllowance).
+	// each, by which single launches cannot be told apart anyway (see singleAllowance).
 	unevenLaunches = 2.0
 
 	// unevenDoubt is a p-value. A shape does not pass if the p-value of its excess is smaller. The estimate alone
@@ -93,7 +93,7 @@ func beyondAllowed(time, allowed, launch float64) float64 {
 	return 1 + clip((time-allowed)/max(launch, allowed), -0.5, 1)
 }
 
-// unevenSamples says how far the lone launches of a shape exceed the allowed unevenness on one kind of input. It has a lenient and a
+// unevenSamples says how far the single launches of a shape exceed the allowed unevenness on one kind of input. It has a lenient and a
 // strict excess.
 //
 // Interrupts disturb a process for as long as it runs. So a candidate that takes a tenth of the baseline's time has a tenth of its
@@ -152,7 +152,7 @@ func (s *Singles) means(i int) (baseline, candidate float64) {
 	return baseline, candidate
 }
 
-// A meanTest holds the mean gain of lone launches against the goal. As with the tails of a
+// A meanTest holds the mean gain of single launches against the goal. As with the tails of a
 // batch, nobody claims that the mean is no worse, so a shape is refuted only where that is
 // proven, and does not pass while the estimate lies below the limit.
 type meanTest struct {
@@ -169,7 +169,7 @@ func (s *shapeComparison) meanAlone(draws *stats.ResamplePlan, gate *policy.Perf
 		return fine
 	}
 	limit := shareOfRatio(asked * (1 - float64(*gate.Tails.Mean)))
-	l, allowed := &s.samples.lone, loneAllowanceOf(e.Can())
+	l, allowed := &s.samples.single, singleAllowanceOf(e.Can())
 	var gains, limits stats.Sample
 	for _, pairs := range l.rounds {
 		var values []float64
@@ -193,7 +193,7 @@ func (s *shapeComparison) meanAlone(draws *stats.ResamplePlan, gate *policy.Perf
 // meanFigures is what a launch gains alone by the median and on average.
 func (s *shapeComparison) meanFigures() facts.Fact {
 	var median, mean []float64
-	for _, pairs := range s.samples.lone.rounds {
+	for _, pairs := range s.samples.single.rounds {
 		for _, p := range pairs {
 			if p.meanCandidate > 0 {
 				median, mean = append(median, p.gain()), append(mean, p.meanBaseline-p.meanCandidate)

@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// withMeans adds the means over the launches of each process to evidence of [withLone], as
+// withMeans adds the means over the launches of each process to evidence of [withSingle], as
 // a CPU runner of 32 launches a process gathers them. cost is what the launches of the n-th
 // process of the candidate took in total beyond their median, in nanoseconds.
 func withMeans(e *Evidence, noise float64, cost func(process int) float64) {
@@ -62,7 +62,7 @@ func TestUnevenLaunches(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := quiet(1.2).measured(newRand(2, 2), 6)
-			withLone(e, 2500, 200, simulatedNanos*(1-1/1.2))
+			withSingle(e, 2500, 200, simulatedNanos*(1-1/1.2))
 			cost := always(c.cost)
 			if c.every > 1 {
 				cost = every(c.every, c.cost)
@@ -86,7 +86,7 @@ func TestUnevenShortLaunches(t *testing.T) {
 		{"a table of three launches", 3 * simulatedNanos / 5, Defer, ReasonSuspicious},
 	} {
 		e := quiet(5).measured(newRand(2, 2), 6)
-		withLone(e, 2500, 200, simulatedNanos*(1-1/5.0))
+		withSingle(e, 2500, 200, simulatedNanos*(1-1/5.0))
 		withMeans(e, 12_000, func(int) float64 { return c.cost })
 		t.Run(c.name, func(t *testing.T) { expect(t, judged(t, gate10, e), c.outcome, c.reason, "") })
 	}
@@ -108,7 +108,7 @@ func TestUnevenInTheNoiseOfASlowBaseline(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := quiet(fast).measured(newRand(2, 2), 6)
-			withLone(e, 2500, 200, simulatedNanos*(1-1/fast))
+			withSingle(e, 2500, 200, simulatedNanos*(1-1/fast))
 			withMeans(e, 0, func(int) float64 { return c.launches * simulatedNanos })
 			for i := range e.Performance.Rounds {
 				for k := range e.Performance.Rounds[i].Series {
@@ -142,7 +142,7 @@ func TestSlowFirstLaunchesOfAFewProcesses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := quiet(1.2).measured(newRand(2, 2), 6)
-			withLone(e, 2500, 200, simulatedNanos*(1-1/1.2))
+			withSingle(e, 2500, 200, simulatedNanos*(1-1/1.2))
 			withMeans(e, 5_000, func(int) float64 { return 0 })
 			process := 0
 			for i := range e.Performance.Rounds {
@@ -168,7 +168,7 @@ func TestSlowFirstLaunchesOfAFewProcesses(t *testing.T) {
 // is disturbed by less is not uneven.
 func TestUnevenBaselineOfFasterLaunches(t *testing.T) {
 	e := quiet(5).measured(newRand(2, 2), 6)
-	withLone(e, 2500, 200, simulatedNanos*(1-1/5.0))
+	withSingle(e, 2500, 200, simulatedNanos*(1-1/5.0))
 	withMeans(e, 0, func(int) float64 { return 15_000 })
 	for i := range e.Performance.Rounds {
 		for k := range e.Performance.Rounds[i].Series {
@@ -240,7 +240,7 @@ func TestUnevenLaunchesByKind(t *testing.T) {
 		for i := range e.Performance.Rounds {
 			e.Performance.Rounds[i].Series = []Series{inKinds([]float64{1.25, 1.25, 1.25}, 21, jitter)}
 		}
-		withLone(e, 2500, 200, 20_000)
+		withSingle(e, 2500, 200, 20_000)
 		large := func(process int) float64 {
 			if process%10%3 == 2 {
 				return 2 * simulatedNanos

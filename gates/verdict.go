@@ -218,7 +218,7 @@ type KindTime struct {
 type Measuring struct {
 	Rounds     int     `json:"rounds"`
 	MaxRounds  int     `json:"max_rounds"`
-	Interim    int     `json:"look"` // the interim analysis that decided, from 1
+	Interim    int     `json:"look"` // the interim analysis that decided, from 1. Stored verdicts have both keys, which keep the earlier word.
 	Interims   int     `json:"looks"`
 	Attempts   int     `json:"attempts"`
 	CodeNumber int     `json:"code_number,omitempty"` // where this is not the first machine code of the change

@@ -43,7 +43,7 @@ type Job struct {
 	Shapes  []string      // none means the policy's
 	Secret  manifest.Dims // the size of the secret shape, to repeat a run; nil draws one
 	Seeds   []int64       // none means the policy's
-	Rounds  int           // of a further attempt; 0 means the number of the policy's last look
+	Rounds  int           // of a further attempt; 0 means the number of the policy's last interim analysis
 	Profile bool          // profile again, even if that was done before
 	Record  Record        // of earlier measurements; nil if there is none
 

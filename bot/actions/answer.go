@@ -9,16 +9,16 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 )
 
 // remark executes a command in a comment or review. Without a command it does nothing, except that
 // a code owner's review can approve a change of the rules.
 func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) {
-	e, at, _ := facts.OfRemark(event)
-	asked, ok := command.Parse(e.Body)
+	e, at, _ := observed.OfRemark(event)
+	asked, ok := grammar.Parse(e.Body)
 	if review, is := event.(webhook.Review); is && !ok {
 		return s.review(ctx, review)
 	}
@@ -28,7 +28,7 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 		return s.nothing("the comment is by a program")
 	case !e.Open:
 		return s.nothing("the pull request is closed")
-	case !ok || !command.Followed(asked.Name(), true):
+	case !ok || !grammar.Followed(asked.Name(), true):
 		return s.nothing("the comment holds no command for a workflow")
 	}
 	if err := s.posts.Acknowledge(ctx, s.env.repo, at); err != nil {
@@ -48,11 +48,11 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 		return End{}, err
 	}
 	switch c := asked.Command.(type) {
-	case command.Rebench:
+	case grammar.Rebench:
 		if c.Rounds > 0 && (s.Rounds == 0 || c.Rounds < s.Rounds) {
 			s.Rounds = c.Rounds
 		}
-	case command.OKToTest, command.ApprovePolicy:
+	case grammar.OKToTest, grammar.ApprovePolicy:
 	default:
 		answered.OK = false
 	}

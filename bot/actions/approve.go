@@ -7,8 +7,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -23,8 +23,8 @@ func (s *session) approve(ctx context.Context) error {
 		return err
 	}
 	if s.state.Held() && !s.state.Plan.NeverForks() {
-		by, err := s.said(ctx, s.state, s.comments, commands.OKToTest, func(c command.Command) (sha string, is bool) {
-			approval, is := c.(command.OKToTest)
+		by, err := s.said(ctx, s.state, s.comments, commands.OKToTest, func(c grammar.Command) (sha string, is bool) {
+			approval, is := c.(grammar.OKToTest)
 			return approval.SHA, is
 		})
 		if err != nil {
@@ -57,8 +57,8 @@ func (s *session) approvedRules(ctx context.Context, pull *change.State, comment
 	if err != nil {
 		return nil, err
 	}
-	by, err := s.said(ctx, pull, comments, commands.ApprovePolicy, func(c command.Command) (sha string, is bool) {
-		approval, is := c.(command.ApprovePolicy)
+	by, err := s.said(ctx, pull, comments, commands.ApprovePolicy, func(c grammar.Command) (sha string, is bool) {
+		approval, is := c.(grammar.ApprovePolicy)
 		return approval.SHA, is
 	})
 	if err != nil {
@@ -113,10 +113,10 @@ func (s *session) approveGroup(ctx context.Context, pulls []*change.State) error
 // the author has the required role. An edited comment does not count, because somebody else may
 // have edited it. Neither does a comment from before the pull request was moved to its current base
 // branch.
-func (s *session) said(ctx context.Context, pull *change.State, comments []client.Comment, role policy.Role, word func(command.Command) (sha string, is bool)) (string, error) {
+func (s *session) said(ctx context.Context, pull *change.State, comments []client.Comment, role policy.Role, word func(grammar.Command) (sha string, is bool)) (string, error) {
 	var moved *time.Time
 	for _, c := range comments {
-		asked, _ := command.Parse(c.Body)
+		asked, _ := grammar.Parse(c.Body)
 		sha, is := word(asked.Command)
 		if !is || c.Bot || sha != pull.Facts.Head || c.UpdatedAt.Sub(c.CreatedAt) > time.Second {
 			continue
@@ -139,7 +139,7 @@ func (s *session) said(ctx context.Context, pull *change.State, comments []clien
 			continue
 		}
 		var own change.AnswerKind
-		if _, rules := asked.Command.(command.ApprovePolicy); rules {
+		if _, rules := asked.Command.(grammar.ApprovePolicy); rules {
 			if own, err = (answer.Decider{People: s.hub}).OwnRules(ctx, pull, c.Author, has); err != nil {
 				return "", err
 			}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/planner"
@@ -74,7 +74,7 @@ func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (End, 
 		return End{}, err
 	case err != nil:
 		s.lines.say("warning", fmt.Sprintf("The pull request is judged as the event tells it: %v", err))
-		f = facts.OfEvent(e)
+		f = observed.OfEvent(e)
 		f.Repo = s.env.repo // trust the job's environment about the repository, not the event
 	case !f.Open:
 		return s.nothing("the pull request is closed")
@@ -124,7 +124,7 @@ func (s *session) pull(ctx context.Context, number int) (change.Facts, error) {
 	if err != nil {
 		return change.Facts{}, err
 	}
-	return facts.OfPull(s.env.repo, "", p), nil
+	return observed.OfPull(s.env.repo, "", p), nil
 }
 
 // mergeGroup gates a merge group on the group's commit.
@@ -132,7 +132,7 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (End, er
 	if e.Action != "checks_requested" {
 		return s.nothing("the merge group is gone")
 	}
-	f := facts.OfGroup(e)
+	f := observed.OfGroup(e)
 	f.Repo = s.env.repo
 	p, _, err := s.planner(ctx)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestHistory(t *testing.T) {
 }
 
 func TestFewer(t *testing.T) {
-	text := "version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], norm_error: \"<= 1%\"}\n  performance: {target: {shapes: [a], speedup: \">= +10%\"}, rounds: {min: 6, max: 12}, looks: [6, 8, 12]}\nrules:\n" +
+	text := "version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], norm_error: \"<= 1%\"}\n  performance: {target: {shapes: [a], speedup: \">= +10%\"}, rounds: {min: 6, max: 12}, interims: [6, 8, 12]}\nrules:\n" +
 		"  - name: one\n    when: {labels: [x]}\n  - name: two\n    gates: {performance: {confidence: 90%}}\n    when: {labels: [y]}\n  - name: default\n"
 	for _, test := range []struct {
 		rounds int
@@ -146,7 +146,7 @@ func TestFewer(t *testing.T) {
 			t.Errorf("%d rounds: %q", test.rounds, note)
 		}
 		for _, rule := range limited.Rules {
-			if diff := cmp.Diff(test.looks, rule.Gates.Performance.Looks); diff != "" {
+			if diff := cmp.Diff(test.looks, rule.Gates.Performance.Interims); diff != "" {
 				t.Errorf("%d rounds, rule %s: %s", test.rounds, rule.Name, diff)
 			}
 		}

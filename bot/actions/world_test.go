@@ -35,7 +35,7 @@ gates:
   performance:
     target: {shapes: [mission], speedup: ">= +10%"}
     rounds: {min: 6, max: 8}
-    looks: [6, 8]
+    interims: [6, 8]
     pairs: 6
     budget: 1h
 rules:

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -91,51 +91,51 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	if err != nil {
 		return change.Answered{}, err
 	}
-	if needs := command.Needs(asked, commands); !needs.Allows(has) {
+	if needs := grammar.Needs(asked, commands); !needs.Allows(has) {
 		return refused(change.Answer{Kind: change.AnswerRole, Command: asked.Name(), Needs: needs, Has: has})
 	}
-	if !command.Followed(asked.Name(), d.Planner == nil) {
+	if !grammar.Followed(asked.Name(), d.Planner == nil) {
 		return refused(change.Answer{Kind: change.AnswerUnavailable, Command: asked.Name()})
 	}
 	if s.Facts.BaseGone && needsBase(asked) {
 		return refusedAs(change.AnswerBaseGone)
 	}
 	switch asked := asked.(type) {
-	case command.ShowHelp:
+	case grammar.ShowHelp:
 		return granted(change.Effect{}, change.Answer{Kind: change.AnswerHelp, Roles: &commands, Workflow: d.Planner == nil})
-	case command.Explain:
+	case grammar.Explain:
 		return granted(change.Effect{}, explain(s, pol != nil))
-	case command.Override:
+	case grammar.Override:
 		return d.override(s, c, asked)
-	case command.OKToTest:
+	case grammar.OKToTest:
 		return okToTest(s, c, asked)
-	case command.ApprovePolicy:
+	case grammar.ApprovePolicy:
 		return d.approveRules(ctx, s, c, asked, has)
-	case command.Cancel:
+	case grammar.Cancel:
 		return cancel(s)
-	case command.Rebench:
+	case grammar.Rebench:
 		return d.rebench(ctx, s, pol, asked)
-	case command.Tune:
+	case grammar.Tune:
 		return d.search(ctx, s, asked, asked.Kernel)
-	case command.Bisect:
+	case grammar.Bisect:
 		return d.search(ctx, s, asked, asked.Kernel)
 	}
 	return refused(change.Answer{Kind: change.AnswerUnavailable, Command: asked.Name()})
 }
 
 // needsBase tells whether a command is about what the base branch asks or has.
-func needsBase(c command.Command) bool {
+func needsBase(c grammar.Command) bool {
 	switch c.(type) {
-	case command.Override, command.OKToTest, command.ApprovePolicy, command.Rebench, command.Tune, command.Bisect:
+	case grammar.Override, grammar.OKToTest, grammar.ApprovePolicy, grammar.Rebench, grammar.Tune, grammar.Bisect:
 		return true
 	}
 	return false
 }
 
 // decides tells whether a command is somebody's decision about the head and the base that they see.
-func decides(c command.Command) bool {
+func decides(c grammar.Command) bool {
 	switch c.(type) {
-	case command.Override, command.OKToTest, command.ApprovePolicy:
+	case grammar.Override, grammar.OKToTest, grammar.ApprovePolicy:
 		return true
 	}
 	return false
@@ -180,7 +180,7 @@ func moved(s *change.State) (change.Answered, error) {
 	return refused(change.Answer{Kind: change.AnswerHeadMoved, Head: s.Facts.Head})
 }
 
-func (d Decider) override(s *change.State, c change.Command, o command.Override) (change.Answered, error) {
+func (d Decider) override(s *change.State, c change.Command, o grammar.Override) (change.Answered, error) {
 	if c.Head != s.Facts.Head {
 		return moved(s)
 	}
@@ -191,7 +191,7 @@ func (d Decider) override(s *change.State, c change.Command, o command.Override)
 
 // okToTest lets the commit that is named, and no other, reach a runner. A short name is
 // one that the fork's author could give to another commit too.
-func okToTest(s *change.State, c change.Command, o command.OKToTest) (change.Answered, error) {
+func okToTest(s *change.State, c change.Command, o grammar.OKToTest) (change.Answered, error) {
 	switch {
 	case !s.Facts.Fork:
 		return refusedAs(change.AnswerNoFork)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
@@ -173,10 +173,10 @@ func TestAnswers(t *testing.T) {
 		{"explanation without a base branch", "write", "/explain", baseGone, "", true, "The base branch is gone", change.Effect{}},
 
 		{"tune", "write", "/tune kernels/scale", nil, "", true, "Searching the variants and toggles of `scale`", change.Effect{
-			Search: &change.Search{Folder: "kernels/scale", Bundle: "search of kernels/scale", Request: command.Read("/tune kernels/scale")}}},
+			Search: &change.Search{Folder: "kernels/scale", Bundle: "search of kernels/scale", Request: grammar.Read("/tune kernels/scale")}}},
 		{"tune of several", "write", "/tune", nil, "", false, "A search takes one kernel, and this change touches `gemm`, `scale (kernels/other)`, `scale`. Name one kernel, as in `/tune gemm`", change.Effect{}},
 		{"bisect while the same runs", "write", "/bisect gemm", func(s *change.State) {
-			asked := command.Read("/bisect")
+			asked := grammar.Read("/bisect")
 			s.Searches = []change.Run{{KernelSpec: change.KernelSpec{Name: "gemm", Folder: "kernels/gemm"}, Phase: change.Queued, Search: &asked}}
 		}, "", false, "A `/bisect` of `gemm` is already queued or running", change.Effect{}},
 		{"bisect from nowhere", "write", "/bisect gemm nowhere..main", nil, "", false, "no commit nowhere", change.Effect{}},
@@ -199,7 +199,7 @@ func TestAnswers(t *testing.T) {
 		{"profile nothing", "write", "/rebench profile", nil, "", false, "nothing to profile", change.Effect{}},
 		{"a shape that is not there", "write", "/rebench kernels/scale shapes=huge", nil, "", false, "```text\nno shape '''huge'''\n```", change.Effect{}},
 		{"an extra, named twice", "write", "/rebench kernels/gemm gemm vs=self", nil, "", true, "an extra", change.Effect{ExtraRuns: []change.ExtraRun{
-			{Folder: "kernels/gemm", Bundle: "kernels/gemm rounds=0 vs=self", Rebench: command.Rebench{Kernels: []string{"kernels/gemm"}, Versus: command.Self}}}}},
+			{Folder: "kernels/gemm", Bundle: "kernels/gemm rounds=0 vs=self", Rebench: grammar.Rebench{Kernels: []string{"kernels/gemm"}, Versus: grammar.Self}}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := answer.Decider{People: people{}, Planner: packer{}, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
@@ -207,7 +207,7 @@ func TestAnswers(t *testing.T) {
 			if test.seen != "" {
 				seen = test.seen
 			}
-			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: command.Read(test.text), Head: seen, Base: "main", Rules: "rules"}})
+			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: grammar.Read(test.text), Head: seen, Base: "main", Rules: "rules"}})
 			reply := words(test.text, a)
 			if err != nil || a.ID != "comment-1" || a.OK != test.ok || !strings.Contains(reply, test.says) {
 				t.Errorf("got %+v, %v; want %v and %q", a, err, test.ok, test.says)
@@ -215,7 +215,7 @@ func TestAnswers(t *testing.T) {
 			if diff := cmp.Diff(test.effect, a.Effect); diff != "" {
 				t.Error(diff)
 			}
-			if r, ok := command.Parse(reply); ok {
+			if r, ok := grammar.Parse(reply); ok {
 				t.Errorf("the reply commands %v", r)
 			}
 		})
@@ -224,7 +224,7 @@ func TestAnswers(t *testing.T) {
 
 // words is an answer as people read it.
 func words(text string, a change.Answered) string {
-	return present.AnswerText(change.Command{Asked: change.Asked{Request: command.Read(text)}, Answered: true, Answer: a.Answer})
+	return present.AnswerText(change.Command{Asked: change.Asked{Request: grammar.Read(text)}, Answered: true, Answer: a.Answer})
 }
 
 // A workflow measures anew, and all that it was asked for in the policy.
@@ -244,7 +244,7 @@ func TestAnswersOfAWorkflow(t *testing.T) {
 		{"/help", nil, true, "Other commands need the bot"},
 	} {
 		d := answer.Decider{People: people{}, Spent: func(change.Run) error { return test.spent }, Now: time.Now}
-		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "admin", Request: command.Read(test.text), Head: head, Base: "main"}})
+		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "admin", Request: grammar.Read(test.text), Head: head, Base: "main"}})
 		if err != nil || a.OK != test.ok || !strings.Contains(words(test.text, a), test.says) || !cmp.Equal(a.Effect, change.Effect{}) {
 			t.Errorf("%s: got %+v, %v; want %v and %q", test.text, a, err, test.ok, test.says)
 		}
@@ -254,7 +254,7 @@ func TestAnswersOfAWorkflow(t *testing.T) {
 // Where nobody can be asked, nothing is decided.
 func TestNoAnswerWithoutARole(t *testing.T) {
 	d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
-	_, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "outage", Request: command.Read("/help")}})
+	_, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "outage", Request: grammar.Read("/help")}})
 	if err == nil || !strings.Contains(err.Error(), "answering /help by outage: GitHub is away") {
 		t.Errorf("got %v", err)
 	}

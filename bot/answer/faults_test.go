@@ -10,8 +10,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -34,14 +34,14 @@ func (broken) Search(context.Context, change.ID, change.Facts, planner.Search) (
 func TestFaultsAreNoAnswers(t *testing.T) {
 	for _, text := range []string{"/rebench kernels/scale", "/rebench kernels/scale vs=self", "/tune kernels/scale", "/bisect kernels/scale"} {
 		d := answer.Decider{People: people{}, Planner: broken{}, Now: time.Now}
-		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "admin", Request: command.Read(text), Head: head, Base: "main"}})
+		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "admin", Request: grammar.Read(text), Head: head, Base: "main"}})
 		if !errors.Is(err, errAway) || a.Answer.Kind != "" || a.OK || a.ID != "" {
 			t.Errorf("%s: %+v, %v", text, a, err)
 		}
 	}
 	bad := stateOf(func(s *change.State) { s.Plan.Policy = "version: [" })
 	d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
-	if a, err := d.To(t.Context(), bad, change.Command{Asked: change.Asked{By: "admin", Request: command.Read("/help")}}); err == nil {
+	if a, err := d.To(t.Context(), bad, change.Command{Asked: change.Asked{By: "admin", Request: grammar.Read("/help")}}); err == nil {
 		t.Errorf("a policy that cannot be read: %+v", a)
 	}
 }
@@ -74,7 +74,7 @@ func TestPolicy(t *testing.T) {
 	}
 	s := stateOf(func(s *change.State) { s.Plan.Policy = text })
 	d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
-	a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "maintain", Request: command.Read("/help")}})
+	a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "maintain", Request: grammar.Read("/help")}})
 	if err != nil || a.OK || !strings.Contains(words("/help", a), "needs the role `admin`") {
 		t.Errorf("the policy's commands do not count: %+v, %v", a, err)
 	}
@@ -111,7 +111,7 @@ rules:
 		if c.workflow {
 			d.Planner, d.Spent = nil, func(change.Run) error { return nil }
 		}
-		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read(c.ask), Head: head, Base: "main"}})
+		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: grammar.Read(c.ask), Head: head, Base: "main"}})
 		if err != nil || a.OK != c.ok || !strings.Contains(words(c.ask, a), c.says) {
 			t.Errorf("%s: %+v, %v", c.name, a, err)
 		}
@@ -134,7 +134,7 @@ func TestDecidedVerdictsAreNamed(t *testing.T) {
 	} {
 		s := stateOf(func(s *change.State) { s.Runs = s.Runs[:1]; s.Runs[0].Result = c.result })
 		d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
-		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read("/rebench"), Head: head, Base: "main"}})
+		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: grammar.Read("/rebench"), Head: head, Base: "main"}})
 		if err != nil || !a.OK || strings.Contains(words("/rebench", a), "already decided the verdict on `scale`") != c.decided || len(a.Answer.Busy) > 0 {
 			t.Errorf("%s: %+v, %v", c.name, a, err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -166,9 +166,9 @@ func goalOf(r change.Run) (goal int) {
 }
 
 // asked records a command, as Controller.recordCommand does.
-func (b *modelBot) asked(p *modelPull, by string, c command.Command) {
+func (b *modelBot) asked(p *modelPull, by string, c grammar.Command) {
 	s := b.states[pullID(p.number)]
-	asked := change.Asked{ID: fmt.Sprint("comment-", b.seq), By: by, Request: command.Request{Command: c}, Head: s.Facts.Head, Base: s.Facts.Base}
+	asked := change.Asked{ID: fmt.Sprint("comment-", b.seq), By: by, Request: grammar.Request{Command: c}, Head: s.Facts.Head, Base: s.Facts.Base}
 	if seen, known := s.Scope(); known {
 		asked.Rules = seen.Rules
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -114,7 +114,7 @@ func (h *hub) say(p *modelPull) string {
 		return ""
 	}
 	by := people5[h.r.IntN(len(people5))]
-	c := []command.Command{command.Override{Reason: "now"}, command.ApprovePolicy{SHA: p.head}, command.OKToTest{SHA: p.head}}[h.r.IntN(3)]
+	c := []grammar.Command{grammar.Override{Reason: "now"}, grammar.ApprovePolicy{SHA: p.head}, grammar.OKToTest{SHA: p.head}}[h.r.IntN(3)]
 	h.bot.asked(p, by, c)
 	return fmt.Sprintf("#%d (to %s): /%s by %s", p.number, p.base, c.Name(), by)
 }

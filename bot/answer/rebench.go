@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -16,7 +16,7 @@ import (
 // rebench starts further attempts. What was measured of the machine code stays: an
 // attempt adds rounds, so that nobody can roll the dice until they please. A comparison that
 // the policy does not ask for is an extra and decides nothing.
-func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Policy, r command.Rebench) (change.Answered, error) {
+func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Policy, r grammar.Rebench) (change.Answered, error) {
 	extra := r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0
 	switch {
 	case s.Plan != nil && len(s.Plan.Problems) > 0:
@@ -87,7 +87,7 @@ func (d Decider) anew(s *change.State) (change.Answered, error) {
 	return granted(change.Effect{}, change.Answer{Kind: change.AnswerRemeasuring, Kernels: names(s.Runs)})
 }
 
-func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
+func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, r grammar.Rebench) (change.Answered, error) {
 	var effect change.Effect
 	var busy, decided []change.Run
 	for _, run := range runs {
@@ -111,7 +111,7 @@ func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, 
 	return granted(effect, change.Answer{Kind: change.AnswerMoreRounds, Decided: names(decided), Busy: names(busy)})
 }
 
-func (d Decider) extraRuns(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
+func (d Decider) extraRuns(ctx context.Context, s *change.State, runs []change.Run, r grammar.Rebench) (change.Answered, error) {
 	var effect change.Effect
 	for _, run := range runs {
 		bundle, err := d.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // approveRules lets the commit that is named, and no other, change the gate's own rules.
-func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Command, a command.ApprovePolicy, has policy.Role) (change.Answered, error) {
+func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Command, a grammar.ApprovePolicy, has policy.Role) (change.Answered, error) {
 	plan := s.Current()
 	switch {
 	case plan.RuleChange == nil:

@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/planner"
 )
 
 // search starts a tuning or a bisection of one kernel. The result is a report, which changes no verdict.
-func (d Decider) search(ctx context.Context, s *change.State, asked command.Command, word string) (change.Answered, error) {
+func (d Decider) search(ctx context.Context, s *change.State, asked grammar.Command, word string) (change.Answered, error) {
 	switch {
 	case s.Plan != nil && len(s.Plan.Problems) > 0:
 		return refusedAs(change.AnswerPlanMistakes)
@@ -43,15 +43,15 @@ func (d Decider) search(ctx context.Context, s *change.State, asked command.Comm
 	r := planner.Search{Folder: run.Folder, Approved: s.ApprovedHeads()}
 	kind := change.AnswerTuning
 	switch asked := asked.(type) {
-	case command.Tune:
+	case grammar.Tune:
 		r.Tune = &asked
-	case command.Bisect:
+	case grammar.Bisect:
 		r.Bisect, kind = &asked, change.AnswerBisecting
 	}
 	bundle, err := d.Planner.Search(ctx, s.ID, s.Facts, r)
 	if err != nil {
 		return badRequest(err)
 	}
-	return granted(change.Effect{Search: &change.Search{Folder: run.Folder, Bundle: bundle, Request: command.Request{Command: asked}}},
+	return granted(change.Effect{Search: &change.Search{Folder: run.Folder, Bundle: bundle, Request: grammar.Request{Command: asked}}},
 		change.Answer{Kind: kind, Kernels: names(runs)})
 }

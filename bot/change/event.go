@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/compat"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -151,7 +151,7 @@ type Asked struct {
 	Comment int64           `json:"comment,omitempty"` // what was written; 0 for a button
 	On      On              `json:"on,omitempty"`      // what Comment is the number of
 	By      string          `json:"by"`
-	Request command.Request `json:"request"`
+	Request grammar.Request `json:"request"`
 	Head    string          `json:"head"` // when it was asked: what its author could see
 	Base    string          `json:"base"` // the same
 	// Rules is the digest of what the base asked then. It is empty if there was no plan to read yet.
@@ -206,7 +206,7 @@ type Rerun struct {
 type ExtraRun struct {
 	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
-	Rebench command.Rebench `json:"rebench"`
+	Rebench grammar.Rebench `json:"rebench"`
 }
 
 // Search is a job with more than one comparison: a tuning or a bisection. Its result is a report, which
@@ -214,7 +214,7 @@ type ExtraRun struct {
 type Search struct {
 	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
-	Request command.Request `json:"request"`
+	Request grammar.Request `json:"request"`
 }
 
 // Searching says that the bot itself starts a search. ID takes the place of the id of a command.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/compat"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -43,9 +43,9 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 	case 3:
 		return Effect{Rebench: []Rerun{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Folder: "kernels/" + kernel(), Bundle: "r2"}}}
 	case 4:
-		return Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Folder: "kernels/" + kernel(), Bundle: "s2"}}}
+		return Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: grammar.Rebench{Versus: "self"}}, {Folder: "kernels/" + kernel(), Bundle: "s2"}}}
 	case 5:
-		return Effect{Search: &Search{Folder: "kernels/" + kernel(), Bundle: "s3", Request: command.Read("/bisect")}}
+		return Effect{Search: &Search{Folder: "kernels/" + kernel(), Bundle: "s3", Request: grammar.Read("/bisect")}}
 	}
 	return Effect{}
 }
@@ -71,7 +71,7 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 		}
 		return Planned{plan}
 	case 4:
-		return Asked{ID: id, By: "ann", Request: command.Read(pick(r, "/rebench rounds=3", "/rebench speed=3", "hello")), Head: s.Facts.Head}
+		return Asked{ID: id, By: "ann", Request: grammar.Read(pick(r, "/rebench rounds=3", "/rebench speed=3", "hello")), Head: s.Facts.Head}
 	case 5:
 		return Answered{ID: id, OK: true, Effect: anyEffect(r, s)}
 	case 6:

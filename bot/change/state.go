@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 )
 
 // A State is what a change's events add up to.
@@ -73,10 +73,10 @@ type Run struct {
 	// Compiled is the outcome of the build stage; nil before it ends, and where there is none.
 	Compiled *Compiled `json:"compiled,omitempty"`
 	// ExtraRun is a measurement that somebody asked for in addition to the policy's; nil for a run in line.
-	ExtraRun *command.Rebench `json:"extra_run,omitempty"`
+	ExtraRun *grammar.Rebench `json:"extra_run,omitempty"`
 	// Search is the request of a search, and Command is the id of the command that made the request. For
 	// every other run they are nil and "".
-	Search  *command.Request `json:"search,omitempty"`
+	Search  *grammar.Request `json:"search,omitempty"`
 	Command string           `json:"command,omitempty"`
 	Replied int64            `json:"replied,omitempty"` // the comment that holds the report of a search
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -82,7 +82,7 @@ func (s *story) finish(kernel string, outcome gates.Outcome) *story {
 }
 
 func (s *story) command(id string, effect Effect) *story {
-	return s.then(Asked{ID: id, By: "ann", Request: command.Read("/" + id), Head: s.Facts.Head}, Answered{ID: id, OK: true, Effect: effect})
+	return s.then(Asked{ID: id, By: "ann", Request: grammar.Read("/" + id), Head: s.Facts.Head}, Answered{ID: id, OK: true, Effect: effect})
 }
 
 func (s *story) published() *story { return s.then(Published{Complete: true}) }
@@ -232,7 +232,7 @@ func TestForkIsHeld(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b")).finish("a", gates.Pass).start("b")
-	s.command("extra", Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Versus: "self"}}}})
+	s.command("extra", Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x", Rebench: grammar.Rebench{Versus: "self"}}}})
 	s.command("stale", Effect{Cancel: headTwo}).tells("run a@1 #1 done PASS", "run b@1 #1 running", "extra a@1 #1 queued", "wanted 2")
 	s.command("cancel", Effect{Cancel: headOne}).tells("run a@1 #1 done PASS", "run b@1 #1 abandoned", "extra a@1 #1 abandoned", "dropping 2", "cancelled")
 
@@ -276,7 +276,7 @@ func TestPastIsBounded(t *testing.T) {
 }
 
 func TestExtraRunsChangeNothing(t *testing.T) {
-	extra := Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
+	extra := Effect{ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x", Rebench: grammar.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
 	s := begin(t).seen(facts(headOne)).plan(kernel("a")).finish("a", gates.Pass).command("extra", extra)
 	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 queued", "wanted 2")
 	s.then(Finished{Job: s.ExtraRuns[1].Job, Result: Result{Outcome: gates.Defer}})
@@ -288,7 +288,7 @@ func TestExtraRunsChangeNothing(t *testing.T) {
 // of a search cancels no verdict.
 func TestSearchesChangeNothing(t *testing.T) {
 	tune := func(folder string) Effect {
-		return Effect{Search: &Search{Folder: folder, Bundle: "x", Request: command.Read("/tune")}}
+		return Effect{Search: &Search{Folder: folder, Bundle: "x", Request: grammar.Read("/tune")}}
 	}
 	s := begin(t).seen(facts(headOne)).plan(kernel("a")).finish("a", gates.Pass).command("tune", tune("kernels/a")).command("tune2", tune("kernels/z"))
 	s.tells("run a@1 #1 done PASS", "search a@1 #1 queued", "wanted 1")
@@ -356,7 +356,7 @@ func TestLeases(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	ask := Asked{ID: "comment-1", By: "ann", Request: command.Request{Command: command.Explain{}}}
+	ask := Asked{ID: "comment-1", By: "ann", Request: grammar.Request{Command: grammar.Explain{}}}
 	s := begin(t).seen(facts(headOne)).plan().published().then(ask, ask).tells()
 	if len(s.Unanswered()) != 1 {
 		t.Fatalf("%d commands wait", len(s.Unanswered()))

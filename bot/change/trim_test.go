@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -24,7 +24,7 @@ func TestStateStopsGrowing(t *testing.T) {
 		s.seen(f).plan(kernel("a"), kernel("b"))
 		for i, effect := range []Effect{{Approve: &ForkApproved{For: given(head), By: "ann"}}, {ExtraRuns: []ExtraRun{{Folder: "kernels/a", Bundle: "x"}}}, {}} {
 			id := fmt.Sprintf("comment-%d", 10*n+i)
-			s.then(Asked{ID: id, Comment: int64(10*n + i), By: "ann", Request: command.Read("/help")},
+			s.then(Asked{ID: id, Comment: int64(10*n + i), By: "ann", Request: grammar.Read("/help")},
 				Answered{ID: id, OK: true, Answer: Answer{Kind: AnswerCannotServe, Quote: reply}, Effect: effect}, Published{Replies: map[string]int64{id: int64(n)}})
 		}
 		s.start("a").finish("a", gates.Defer).start("b").finish("b", gates.Pass)
@@ -49,11 +49,11 @@ func TestStateStopsGrowing(t *testing.T) {
 		t.Errorf("held is %v, %d checks of the head, %d commands", s.Held(), len(s.ChecksOf(s.Facts.Head)), s.CommandsBefore+len(s.Commands))
 	}
 	before := len(s.Commands)
-	s.then(Asked{ID: "comment-10", Comment: 10, Request: command.Read("/override again")})
+	s.then(Asked{ID: "comment-10", Comment: 10, Request: grammar.Read("/override again")})
 	if len(s.Commands) != before || len(s.Unanswered()) > 0 {
 		t.Error("a command that was forgotten is followed a second time")
 	}
-	s.then(Asked{ID: "line-10", Comment: 10, On: OnLine, Request: command.Read("/help")})
+	s.then(Asked{ID: "line-10", Comment: 10, On: OnLine, Request: grammar.Read("/help")})
 	if len(s.Unanswered()) != 1 {
 		t.Error("a comment of a different kind with the same number is not followed")
 	}

@@ -38,7 +38,7 @@ gates:
   performance:
     target: {shapes: [mission], speedup: ">= %s"}
     rounds: {min: 6, max: 6}
-    looks: [6]
+    interims: [6]
     pairs: 4
 rules:
   - name: default

@@ -24,7 +24,7 @@ gates:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -5%"}
     rounds: {min: 6, max: 8}
-    looks: [6, 8]
+    interims: [6, 8]
     pairs: 20
     budget: 1h
 rules:

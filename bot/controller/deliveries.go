@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/present"
 )
 
@@ -52,7 +52,7 @@ func (k *Controller) unused(event webhook.Event) bool {
 
 // commands reports whether a person wrote a command.
 func commands(r webhook.Remark) bool {
-	_, ok := command.Parse(r.Body)
+	_, ok := grammar.Parse(r.Body)
 	return ok && !r.Author.Bot
 }
 
@@ -105,7 +105,7 @@ func (k *Controller) handleDelivery(ctx context.Context, d webhook.Delivery) err
 		}
 	case webhook.CheckSuite:
 		if k.GitHub.Ours(e.AppID) {
-			return k.recordButton(ctx, d.ID, e.Origin, e.HeadSHA, e.PullRequests, command.Rebench{})
+			return k.recordButton(ctx, d.ID, e.Origin, e.HeadSHA, e.PullRequests, grammar.Rebench{})
 		}
 	case webhook.Push:
 		return k.recordPush(ctx, e)
@@ -129,7 +129,7 @@ func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) erro
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
-	told := facts.OfEvent(e)
+	told := observed.OfEvent(e)
 	told.Repo = k.repos.Name(e.Repository.ID)
 	s, err := k.states.load(ctx, id)
 	// Only GitHub knows which of two deliveries of the same second is the later.
@@ -148,11 +148,11 @@ func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) erro
 // recordComment records a command from a comment on a pull request. A comment without a command
 // changes nothing.
 func (k *Controller) recordComment(ctx context.Context, e webhook.Event) error {
-	said, a, ok := facts.OfRemark(e)
+	said, a, ok := observed.OfRemark(e)
 	if !ok || !said.Open || said.Author.Bot || !k.repos.Observe(said.Repository) {
 		return nil
 	}
-	if a.Request, ok = command.Parse(said.Body); !ok {
+	if a.Request, ok = grammar.Parse(said.Body); !ok {
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: said.Repository.ID, Number: said.Number}
@@ -194,18 +194,18 @@ func (k *Controller) recordCheckRun(ctx context.Context, delivery string, e webh
 	if err != nil {
 		return nil // not our check
 	}
-	again := command.Rebench{}
+	again := grammar.Rebench{}
 	if folder != "" {
 		again.Kernels = []string{folder}
 	}
-	var c command.Command = again
+	var c grammar.Command = again
 	if e.Action == "requested_action" {
 		switch e.Button {
 		case "rebench":
 		case "explain":
-			c = command.Explain{}
+			c = grammar.Explain{}
 		case "cancel":
-			c = command.Cancel{}
+			c = grammar.Cancel{}
 		default:
 			return nil
 		}
@@ -215,7 +215,7 @@ func (k *Controller) recordCheckRun(ctx context.Context, delivery string, e webh
 
 // recordButton records a command that came without a comment. For a fork GitHub does not say which
 // pull request it is about, so the ledger finds it by its head.
-func (k *Controller) recordButton(ctx context.Context, delivery string, o webhook.Origin, head string, pulls []int, c command.Command) error {
+func (k *Controller) recordButton(ctx context.Context, delivery string, o webhook.Origin, head string, pulls []int, c grammar.Command) error {
 	if !k.repos.Observe(o.Repository) {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (k *Controller) recordButton(ctx context.Context, delivery string, o webhoo
 		if s.Seq == 0 || s.Facts.Head != head || !s.Facts.Open {
 			continue // the commit of the button is no longer a head
 		}
-		if err := k.recordCommand(ctx, id, change.Asked{ID: "button-" + delivery, By: o.Sender.Login, Request: command.Request{Command: c}}); err != nil {
+		if err := k.recordCommand(ctx, id, change.Asked{ID: "button-" + delivery, By: o.Sender.Login, Request: grammar.Request{Command: c}}); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,7 @@ func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) erro
 	if !k.repos.Observe(e.Repository) {
 		return nil
 	}
-	f := facts.OfGroup(e)
+	f := observed.OfGroup(e)
 	f.Repo = k.repos.Name(e.Repository.ID)
 	return k.recordGroupFacts(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, f)
 }
@@ -302,7 +302,7 @@ var ErrNotLeader = errors.New("this bot is on standby; a different one leads")
 
 // SubmitCommand records a command from a button on a page. The page says who pressed it; the
 // permission is checked as for a comment. Two submissions of one press are one command.
-func (k *Controller) SubmitCommand(ctx context.Context, id change.ID, press, by, head string, c command.Command) error {
+func (k *Controller) SubmitCommand(ctx context.Context, id change.ID, press, by, head string, c grammar.Command) error {
 	s, err := k.states.load(ctx, id)
 	if err != nil {
 		return err
@@ -313,5 +313,5 @@ func (k *Controller) SubmitCommand(ctx context.Context, id change.ID, press, by,
 	if !k.Journal.Leads() {
 		return ErrNotLeader
 	}
-	return k.recordCommand(ctx, id, change.Asked{ID: "button-" + press, By: by, Request: command.Request{Command: c}, Head: head})
+	return k.recordCommand(ctx, id, change.Asked{ID: "button-" + press, By: by, Request: grammar.Request{Command: c}, Head: head})
 }

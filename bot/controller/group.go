@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 )
 
 // findMembers records the pull requests of a merge group. An override applies only to the kernels
@@ -41,7 +41,7 @@ func (k *Controller) pull(ctx context.Context, id change.ID, repo string) (*chan
 	defer cancel()
 	p, err := k.GitHub.Pull(ctx, repo, id.Number)
 	if err == nil {
-		s.Facts = facts.OfPull(repo, "", p)
+		s.Facts = observed.OfPull(repo, "", p)
 	}
 	return s, err
 }
@@ -49,7 +49,7 @@ func (k *Controller) pull(ctx context.Context, id change.ID, repo string) (*chan
 // recordQueueBranch records the merge group of a branch that a plan found at the head of a pull request, if its webhook has not
 // arrived yet. From then on the group takes part in the check of that commit.
 func (k *Controller) recordQueueBranch(ctx context.Context, s *change.State, branch string) error {
-	f, ok := facts.OfQueueBranch(s.Facts.Repo, branch, s.Facts.Head)
+	f, ok := observed.OfQueueBranch(s.Facts.Repo, branch, s.Facts.Head)
 	if !ok {
 		return nil
 	}

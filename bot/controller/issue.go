@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/watch"
@@ -97,14 +97,14 @@ func (k *Controller) bisectLost(ctx context.Context, now change.ID, folder strin
 // bisect asks a runner to find the commit after good, up to bad, that made a watched kernel slower. A
 // second call with the same values does nothing.
 func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, bad string) error {
-	asked := command.Bisect{Good: good, Bad: bad}
+	asked := grammar.Bisect{Good: good, Bad: bad}
 	bundle, err := k.Planner.Search(ctx, s.ID, s.Facts, planner.Search{Folder: folder, Bisect: &asked})
 	if err != nil {
 		return err
 	}
 	id := fmt.Sprintf("%s%s-%.12s-%.12s", change.BotSearch, folder, good, bad)
 	_, err = k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) {
-		return change.Searching{ID: id, Search: change.Search{Folder: folder, Bundle: bundle, Request: command.Request{Command: asked}}}, nil
+		return change.Searching{ID: id, Search: change.Search{Folder: folder, Bundle: bundle, Request: grammar.Request{Command: asked}}}, nil
 	})
 	k.enqueueChange(s.ID)
 	return err
@@ -113,7 +113,7 @@ func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, 
 // recordBisection records the result of a search that a watch started, so that the kernel's issue is
 // written again with this result.
 func (k *Controller) recordBisection(ctx context.Context, s *change.State, r change.Run) error {
-	asked, ok := r.Search.Command.(command.Bisect)
+	asked, ok := r.Search.Command.(grammar.Bisect)
 	if !ok || r.Phase != change.Done || r.Result == nil || r.Result.Reason == gates.ReasonRunner {
 		return nil // the next watch starts a search without a result again: see bisectLost
 	}

@@ -19,7 +19,7 @@ func TestPolicyOnPastRuns(t *testing.T) {
 	w.concluded(strict.HeadSHA(), "success")
 	w.said(strict, "The new policy would change 1 of the last 2 verdicts")
 	w.said(strict, "| PASS | DEFER (too-slow) | Too slow: speedup +30")
-	more := w.edit("more", policyFile, strings.NewReplacer("min: 6, max: 8", "min: 9, max: 12", "looks: [6, 8]", "looks: [9, 12]").Replace(policyYAML), embedded.PROptions{})
+	more := w.edit("more", policyFile, strings.NewReplacer("min: 6, max: 8", "min: 9, max: 12", "interims: [6, 8]", "interims: [9, 12]").Replace(policyYAML), embedded.PROptions{})
 	w.concluded(more.HeadSHA(), "action_required")
 	w.said(more, "and 2 would need more evidence")
 	w.said(more, "6 rounds are there, and it decides after 9 at the earliest")

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 )
 
 // pullOf is an open pull request with a plan, which somebody touched a while ago.
@@ -50,7 +50,7 @@ func TestPriorities(t *testing.T) {
 	group := pullOf(1, now, old)
 	group.ID.Kind = change.Group
 	posted := change.Published{Checks: map[string]change.Posted{change.CheckKey("kernelgate", fmt.Sprintf("%040x", 1)): {ID: 5, Done: true}}}
-	asked := change.Asked{ID: "comment-7", Comment: 7, Request: command.Request{Command: command.Explain{}}}
+	asked := change.Asked{ID: "comment-7", Comment: 7, Request: grammar.Request{Command: grammar.Explain{}}}
 	for name, c := range map[string]struct {
 		state *change.State
 		want  client.Priority

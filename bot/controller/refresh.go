@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/publish"
 )
@@ -84,7 +84,7 @@ func (k *Controller) refresh(ctx context.Context, id change.ID, repo string) (*c
 	if err != nil {
 		return nil, err
 	}
-	s, _, err := k.recordFacts(ctx, id, facts.OfPull(repo, "", p))
+	s, _, err := k.recordFacts(ctx, id, observed.OfPull(repo, "", p))
 	return s, err
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
@@ -106,8 +106,8 @@ func (k *Controller) rereadCommands(ctx context.Context, s *change.State, since 
 		if c.Bot || c.Mine || c.CreatedAt.Before(since.Add(-time.Minute)) { // GitHub's clock and ours may differ
 			continue
 		}
-		said, ok := command.Parse(c.Body)
-		if _, again := said.Command.(command.Rebench); !ok || !again {
+		said, ok := grammar.Parse(c.Body)
+		if _, again := said.Command.(grammar.Rebench); !ok || !again {
 			continue
 		}
 		if err := k.recordCommand(ctx, s.ID, change.Asked{ID: "comment-" + strconv.FormatInt(c.ID, 10), Comment: c.ID, By: c.Author, Request: said}); err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/trace"
@@ -203,7 +203,7 @@ func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, er
 }
 
 // narrowed returns a copy of the policy that asks only for what an extra run was asked for.
-func narrowed(p *change.Plan, r command.Rebench, e *gates.Evidence) (*policy.Policy, error) {
+func narrowed(p *change.Plan, r grammar.Rebench, e *gates.Evidence) (*policy.Policy, error) {
 	policy, err := p.ReadPolicy()
 	if err != nil {
 		return nil, err

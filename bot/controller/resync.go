@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 )
 
@@ -264,7 +264,7 @@ func (k *Controller) recordPulls(ctx context.Context, p resyncTarget, pulls []cl
 		all.Go(func() {
 			defer func() { <-atOnce }()
 			id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
-			f := facts.OfPull(p.name, "", pull)
+			f := observed.OfPull(p.name, "", pull)
 			known, err := k.states.load(ctx, id)
 			if err == nil && known.Seq > 0 && f.Updated.Equal(known.Facts.Updated) && differ(f, known.Facts) {
 				k.markStale(id, known.Facts) // the list may be older

@@ -191,7 +191,7 @@ func (k *Controller) lookOf(ctx context.Context, s *change.State, run change.Run
 	asked.Kernel = e.Kernel
 	analyses := 1
 	if gate := pol.RuleFor(asked).Gates.Performance; gate != nil {
-		analyses = len(gate.Looks)
+		analyses = len(gate.Interims)
 	}
 	base := e.Provenance.Baseline
 	if base == "" {

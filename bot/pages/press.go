@@ -11,13 +11,13 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 )
 
 // An Actor executes what a visitor requests on a page. It decides whether the visitor may, by the
 // role that the command needs.
 type Actor interface {
-	Press(ctx context.Context, id change.ID, press, by, head string, c command.Command) error
+	Press(ctx context.Context, id change.ID, press, by, head string, c grammar.Command) error
 }
 
 // A Refused is an Actor's refusal, in words for the visitor.
@@ -59,16 +59,16 @@ func (s *Server) press(w http.ResponseWriter, r *http.Request) {
 	}
 	refuse := func(status int, title, text string) { s.write(w, status, "sorry", v, sorry{title, text}) }
 	form := func(name string) string { return r.PostFormValue(name) }
-	var asked command.Command
+	var asked grammar.Command
 	switch form("what") {
 	case "rebench":
-		again := command.Rebench{}
+		again := grammar.Rebench{}
 		if folder := form("kernel"); folder != "" {
 			again.Kernels = []string{folder}
 		}
 		asked = again
 	case "cancel":
-		asked = command.Cancel{}
+		asked = grammar.Cancel{}
 	}
 	planned := func(k change.Kernel) bool { return k.Folder == form("kernel") }
 	switch {

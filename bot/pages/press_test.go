@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
 )
@@ -27,7 +27,7 @@ type pressed struct {
 	no  error
 }
 
-func (p *pressed) Press(_ context.Context, id change.ID, press, by, head string, c command.Command) error {
+func (p *pressed) Press(_ context.Context, id change.ID, press, by, head string, c grammar.Command) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all = append(p.all, fmt.Sprintf("%s asks %v of %s at %.8s", by, c, id, head))

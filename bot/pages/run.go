@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -157,7 +157,7 @@ func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error
 
 // replyOf is the answer to a command in words.
 func replyOf(e ledger.Entry) string {
-	return present.AnswerText(change.Command{Asked: change.Asked{Request: command.Read(e.Text)}, Answer: e.Answer})
+	return present.AnswerText(change.Command{Asked: change.Asked{Request: grammar.Read(e.Text)}, Answer: e.Answer})
 }
 
 // commands returns the commands about a head, or about all heads of a change.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/repos"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
@@ -251,7 +251,7 @@ func (w *world) finishAs(s *change.State, r record) string {
 
 func (w *world) ask(s *change.State, text string, e change.Effect) {
 	id := fmt.Sprint("comment-", len(s.Commands)+1)
-	w.write(s, change.Asked{ID: id, By: "carol", Request: command.Read(text), Head: s.Facts.Head})
+	w.write(s, change.Asked{ID: id, By: "carol", Request: grammar.Read(text), Head: s.Facts.Head})
 	w.write(s, change.Answered{ID: id, OK: true, Answer: change.Answer{Kind: change.AnswerCancelled}, Effect: e})
 }
 

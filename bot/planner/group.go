@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
@@ -55,7 +55,7 @@ func (p *Planner) Members(ctx context.Context, queue Queue, f change.Facts, pull
 			return f, nil, err
 		}
 		pulls = append(pulls, s)
-		m := facts.Member(e.Number, s.Facts)
+		m := observed.Member(e.Number, s.Facts)
 		m.Head = e.PullHead
 		f.Members = append(f.Members, m)
 	}
@@ -73,7 +73,7 @@ func (p *Planner) queueEntries(ctx context.Context, queue Queue, f change.Facts)
 	if err != nil && !errors.Is(err, client.ErrNoQueueEntries) {
 		return nil, fmt.Errorf("finding the pull requests of the merge group %.12s: %w", f.Head, err)
 	}
-	if entries := facts.Entries(listed, f); len(entries) > 0 {
+	if entries := observed.Entries(listed, f); len(entries) > 0 {
 		return entries, nil
 	}
 	var entries []client.QueueEntry

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
@@ -21,8 +21,8 @@ import (
 // A Search is a request to search one kernel. Either Tune or Bisect is set.
 type Search struct {
 	Folder   string // which kernel, see manifest.KeyOf
-	Tune     *command.Tune
-	Bisect   *command.Bisect
+	Tune     *grammar.Tune
+	Bisect   *grammar.Bisect
 	Approved []string // as in Rerun
 }
 
@@ -90,8 +90,8 @@ func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners
 		return job, usage.Errorf("%s has one variant and no toggles: there is nothing to search (declare variants or toggles in its manifest)", m.Name)
 	}
 	job.Search = &runners.Search{Tune: &runners.TuneSearch{
-		Shapes: r.Tune.Shapes, Variants: r.Tune.Variants, Proposer: cmp.Or(r.Tune.Proposer, command.DefaultProposer),
-		Candidates: cmp.Or(r.Tune.Candidates, command.DefaultCandidates), Seconds: 60 * float64(cmp.Or(r.Tune.Minutes, command.DefaultMinutes)),
+		Shapes: r.Tune.Shapes, Variants: r.Tune.Variants, Proposer: cmp.Or(r.Tune.Proposer, grammar.DefaultProposer),
+		Candidates: cmp.Or(r.Tune.Candidates, grammar.DefaultCandidates), Seconds: 60 * float64(cmp.Or(r.Tune.Minutes, grammar.DefaultMinutes)),
 	}}
 	return job, nil
 }

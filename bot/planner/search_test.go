@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
@@ -27,7 +27,7 @@ void scale(const float *x, float *y, int32_t N)
 const searchedPolicy = `version: 1
 gates:
   correctness: {shapes: all, seeds: [0], norm_error: "<= 1%"}
-  performance: {target: {shapes: [mission], speedup: ">= +10%"}, rounds: {min: 6, max: 12}, looks: [6, 12], pairs: 6, control: 50%, solo_shift: 100%}
+  performance: {target: {shapes: [mission], speedup: ">= +10%"}, rounds: {min: 6, max: 12}, interims: [6, 12], pairs: 6, control: 50%, solo_shift: 100%}
 rules:
   - name: default
 `
@@ -75,7 +75,7 @@ func TestBisectBundle(t *testing.T) {
 	bad := w.push("topic", tree{folder + "/scale.c": strings.Replace(searchedC, "20000", "60000", 1)})
 	head := w.push("topic", tree{"README.md": "The best kernels.\n"})
 	id, facts := change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: 1}, change.Facts{Repo: w.repo.FullName(), Head: head, Base: "main", Open: true}
-	digest, err := w.planner.Search(t.Context(), id, facts, planner.Search{Folder: folder, Bisect: &command.Bisect{Rounds: 12}})
+	digest, err := w.planner.Search(t.Context(), id, facts, planner.Search{Folder: folder, Bisect: &grammar.Bisect{Rounds: 12}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,13 +91,13 @@ func TestBisectBundle(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for name, c := range map[string]struct {
-		asked command.Bisect
+		asked grammar.Bisect
 		want  string
 	}{
-		"no such commit":  {command.Bisect{Good: "nowhere", Bad: "main"}, `"nowhere"`},
-		"the wrong way":   {command.Bisect{Good: "topic", Bad: "main"}, "is not an ancestor"},
-		"nothing between": {command.Bisect{Good: "main", Bad: "main"}, "has no commit"},
-		"no such shape":   {command.Bisect{Shapes: []string{"huge"}}, `no shape "huge"`},
+		"no such commit":  {grammar.Bisect{Good: "nowhere", Bad: "main"}, `"nowhere"`},
+		"the wrong way":   {grammar.Bisect{Good: "topic", Bad: "main"}, "is not an ancestor"},
+		"nothing between": {grammar.Bisect{Good: "main", Bad: "main"}, "has no commit"},
+		"no such shape":   {grammar.Bisect{Shapes: []string{"huge"}}, `no shape "huge"`},
 	} {
 		if _, err := w.planner.Search(t.Context(), id, facts, planner.Search{Folder: folder, Bisect: &c.asked}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -110,7 +110,7 @@ func TestTuneBundle(t *testing.T) {
 	w := searched(t)
 	head := w.push("topic", tree{"README.md": "Better kernels.\n", folder + "/scale.c": searchedC + "// longer\n"})
 	id, facts := change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: 1}, change.Facts{Repo: w.repo.FullName(), Head: head, Base: "main", Open: true}
-	digest, err := w.planner.Search(t.Context(), id, facts, planner.Search{Folder: folder, Tune: &command.Tune{Minutes: 1, Proposer: "grid"}})
+	digest, err := w.planner.Search(t.Context(), id, facts, planner.Search{Folder: folder, Tune: &grammar.Tune{Minutes: 1, Proposer: "grid"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +118,11 @@ func TestTuneBundle(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for name, c := range map[string]struct {
-		asked command.Tune
+		asked grammar.Tune
 		want  string
 	}{
-		"no such variant": {command.Tune{Variants: []string{"wide"}}, `no variant "wide" (it has plain, quick)`},
-		"no such shape":   {command.Tune{Shapes: []string{"huge"}}, `no shape "huge"`},
+		"no such variant": {grammar.Tune{Variants: []string{"wide"}}, `no variant "wide" (it has plain, quick)`},
+		"no such shape":   {grammar.Tune{Shapes: []string{"huge"}}, `no shape "huge"`},
 	} {
 		if _, err := w.planner.Search(t.Context(), id, facts, planner.Search{Folder: folder, Tune: &c.asked}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -55,7 +55,7 @@ func general(a change.Answer) string {
 		if a.Roles != nil {
 			roles = *a.Roles
 		}
-		text := command.Help(roles, a.Workflow)
+		text := grammar.Help(roles, a.Workflow)
 		if a.Workflow {
 			text += "\nkernelgate runs here as a workflow. Other commands need the bot (`kernelgate serve`)."
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -58,8 +58,8 @@ func TestAnswers(t *testing.T) {
 	var b strings.Builder
 	for _, a := range all {
 		delete(missing, string(a.Kind))
-		text := AnswerText(change.Command{Asked: change.Asked{Request: command.Read("/rebanch")}, Answered: true, Answer: a})
-		if r, ok := command.Parse(text); ok {
+		text := AnswerText(change.Command{Asked: change.Asked{Request: grammar.Read("/rebanch")}, Answered: true, Answer: a})
+		if r, ok := grammar.Parse(text); ok {
 			t.Errorf("%s commands %v", a.Kind, r)
 		}
 		fmt.Fprintf(&b, "## %s\n%s\n\n", a.Kind, strings.TrimSpace(text))

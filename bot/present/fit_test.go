@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -47,7 +47,7 @@ func TestShortening(t *testing.T) {
 				}
 				s.finished(name, v)
 			}
-			s.commanded("comment-1", "ada", "/rebench vs=self", true, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: "kernels/" + names[0], Rebench: command.Rebench{Versus: command.Self}}}})
+			s.commanded("comment-1", "ada", "/rebench vs=self", true, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: "kernels/" + names[0], Rebench: grammar.Rebench{Versus: grammar.Self}}}})
 			s.finishedJob(s.state.ExtraRuns[0].Job, names[0], pass)
 			s.view.Tried["kernels/"+names[0]] = []change.Tried{{Number: 3, Title: "Once", Outcome: gates.Defer, Line: "slow", At: s.at}}
 			text := Comment(s.view)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -202,9 +202,9 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 	s.commanded("comment-8", "ada", "Once more, please.\n\n/rebench sdpa_fp8 rounds=40", true, change.Effect{Rebench: []change.Rerun{{Folder: "kernels/sdpa_fp8", Bundle: "b2"}}})
 	s.finished("sdpa_fp8", slow)
 	s.commanded("comment-9", "mallory", "/override `|` @everyone", false, change.Effect{})
-	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: "kernels/sdpa_fp8", Bundle: "b3", Rebench: command.Rebench{Versus: command.Self}}}})
+	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: "kernels/sdpa_fp8", Bundle: "b3", Rebench: grammar.Rebench{Versus: grammar.Self}}}})
 	s.finishedJob(s.state.ExtraRuns[0].Job, "sdpa_fp8", pass)
-	s.do(change.Asked{ID: "comment-10", By: "ada", Request: command.Read("/rebench vs=v1.0 shapes=long")})
+	s.do(change.Asked{ID: "comment-10", By: "ada", Request: grammar.Read("/rebench vs=v1.0 shapes=long")})
 	s.view.Tried["kernels/sdpa_fp8"] = []change.Tried{{Number: 4, Title: "Reuse the score buffer | @octocat", Outcome: gates.Defer, Reason: gates.ReasonTooSlow,
 		Line: "DEFER (too-slow) sdpa_fp8: +0.16 % on mission, goal ≥ +10 %", At: time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC)}}
 	return s
@@ -213,8 +213,8 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 func TestReply(t *testing.T) {
 	var b strings.Builder
 	for _, c := range []change.Command{
-		{Asked: change.Asked{ID: "comment-77", By: "ada", Request: command.Read("Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20")}, Answered: true, OK: true, Answer: change.Answer{Kind: change.AnswerMoreRounds}},
-		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Request: command.Read("/rebanch `a|b` --> <script>@everyone")}, Answered: true, Answer: change.Answer{Kind: change.AnswerMisread}},
+		{Asked: change.Asked{ID: "comment-77", By: "ada", Request: grammar.Read("Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20")}, Answered: true, OK: true, Answer: change.Answer{Kind: change.AnswerMoreRounds}},
+		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Request: grammar.Read("/rebanch `a|b` --> <script>@everyone")}, Answered: true, Answer: change.Answer{Kind: change.AnswerMisread}},
 	} {
 		fmt.Fprintf(&b, "%s====\n", Reply(c))
 	}
@@ -222,7 +222,7 @@ func TestReply(t *testing.T) {
 	if text := Reply(change.Command{}); text != "" {
 		t.Errorf("a command that nobody answered has a reply: %q", text)
 	}
-	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: command.Read("/help")}, Answered: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: strings.Repeat("many words\n", 10_000)}})
+	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: grammar.Read("/help")}, Answered: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: strings.Repeat("many words\n", 10_000)}})
 	if len(long) > maxComment || !strings.Contains(long, "```\n\nShortened") {
 		t.Errorf("a long reply is %d bytes and ends with %q", len(long), long[len(long)-100:])
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -100,7 +100,7 @@ func (d dice) event(s *story) change.Event {
 		}
 		return change.Planned{Plan: p}
 	case 3:
-		return change.Asked{ID: fmt.Sprint("comment-", d.IntN(20)), By: d.word(), Request: command.Read(d.word())}
+		return change.Asked{ID: fmt.Sprint("comment-", d.IntN(20)), By: d.word(), Request: grammar.Read(d.word())}
 	case 4:
 		e := change.Answered{ID: fmt.Sprint("comment-", d.IntN(20)), OK: d.maybe(1, 2), Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: d.word()}}
 		folder := "none"
@@ -108,7 +108,7 @@ func (d dice) event(s *story) change.Event {
 			folder = s.state.Runs[d.IntN(len(s.state.Runs))].Folder
 		}
 		e.Effect = pick(d, change.Effect{Approve: &change.ForkApproved{For: given(head), By: d.word()}}, change.Effect{Cancel: head}, change.Effect{Override: &change.Override{For: given(head), By: d.word(), Reason: d.word(), At: d.word()}},
-			change.Effect{Rebench: []change.Rerun{{Folder: folder}}}, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: folder, Rebench: command.Rebench{Versus: d.word(), Shapes: []string{d.word()}}}}})
+			change.Effect{Rebench: []change.Rerun{{Folder: folder}}}, change.Effect{ExtraRuns: []change.ExtraRun{{Folder: folder, Rebench: grammar.Rebench{Versus: d.word(), Shapes: []string{d.word()}}}}})
 		return e
 	case 5:
 		return change.Started{Job: job, Token: s.state.Seq, Runner: d.word()}
@@ -154,7 +154,7 @@ func TestAnyStoryIsShown(t *testing.T) {
 			t.Fatalf("seed %d: the comment is %d bytes and begins with %.60q", seed, len(comment), comment)
 		}
 		checkInert(t, rest)
-		if r, found := command.Parse(comment); found {
+		if r, found := grammar.Parse(comment); found {
 			t.Fatalf("seed %d: the comment commands: %v", seed, r)
 		}
 		for _, c := range s.state.Commands {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
 	"github.com/kernelgate/kernelgate/runners/work/search"
@@ -17,10 +17,10 @@ import (
 // TestSearchReports writes the comment for each result of a search. The texts of a report do not notify
 // anybody and do not end a code block, and none of their lines is a command.
 func TestSearchReports(t *testing.T) {
-	tune, bisect := command.Read("/tune scale"), command.Read("/bisect scale v1..main")
+	tune, bisect := grammar.Read("/tune scale"), grammar.Read("/bisect scale v1..main")
 	ends := []struct {
 		name    string
-		request *command.Request
+		request *grammar.Request
 		line    string
 		report  *search.Report
 	}{
@@ -44,7 +44,7 @@ func TestSearchReports(t *testing.T) {
 			t.Errorf("%s: there is no report", end.name)
 		}
 		text := v.SearchReport(run)
-		if r, ok := command.Parse(text); ok {
+		if r, ok := grammar.Parse(text); ok {
 			t.Errorf("%s commands %v", end.name, r)
 		}
 		b.WriteString("# " + end.name + "\n\n" + text + "\n")

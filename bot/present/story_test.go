@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
@@ -146,7 +146,7 @@ func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
 }
 
 func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *story {
-	return s.do(change.Asked{ID: id, Comment: 1, By: by, Request: command.Read(text), Head: s.state.Facts.Head},
+	return s.do(change.Asked{ID: id, Comment: 1, By: by, Request: grammar.Read(text), Head: s.state.Facts.Head},
 		change.Answered{ID: id, OK: ok, Answer: change.Answer{Kind: change.AnswerExtraRun}, Effect: effect})
 }
 

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
@@ -44,7 +44,7 @@ func newWorld(t *testing.T) *world {
 	w.apply(change.Planned{Plan: change.Plan{Key: f.PlanKey(), Head: f.Head, Check: "kernelgate", Kernels: []change.Kernel{
 		{KernelSpec: change.KernelSpec{Name: "scale", Folder: "kernels/scale", Sources: "s"}, Result: &change.Result{Outcome: gates.Pass, Line: "PASS scale: faster"}},
 	}}})
-	w.apply(change.Asked{ID: "comment-1", Comment: w.asked.ID, By: "olga", Request: command.Read("/explain"), Head: f.Head})
+	w.apply(change.Asked{ID: "comment-1", Comment: w.asked.ID, By: "olga", Request: grammar.Read("/explain"), Head: f.Head})
 	w.apply(change.Answered{ID: "comment-1", OK: true, Answer: change.Answer{Kind: change.AnswerExplainNoKernel}})
 	return w
 }

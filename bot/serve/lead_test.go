@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/controller"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
@@ -146,7 +146,7 @@ func TestTwoServers(t *testing.T) {
 		t.Errorf("a write by the one that stands by: %v", err)
 	}
 
-	if err := second.Bot.SubmitCommand(w.ctx, change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}, "A", "walt", pr.HeadSHA(), command.Cancel{}); !errors.Is(err, controller.ErrNotLeader) {
+	if err := second.Bot.SubmitCommand(w.ctx, change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}, "A", "walt", pr.HeadSHA(), grammar.Cancel{}); !errors.Is(err, controller.ErrNotLeader) {
 		t.Errorf("a button at the one that stands by: %v", err)
 	}
 

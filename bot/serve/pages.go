@@ -18,9 +18,9 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
@@ -246,7 +246,7 @@ func (s stores) Said(job string) []runners.LogEntry { return s.s.Runners.Said(jo
 // An actor says in a page's words why something cannot be asked for.
 type actor struct{ bot *controller.Controller }
 
-func (a actor) Press(ctx context.Context, id change.ID, press, by, head string, c command.Command) error {
+func (a actor) Press(ctx context.Context, id change.ID, press, by, head string, c grammar.Command) error {
 	err := a.bot.SubmitCommand(ctx, id, press, by, head, c)
 	switch {
 	case errors.Is(err, controller.ErrMovedOn):

@@ -236,7 +236,7 @@ func (c checker) round(field string, r gates.Round) error {
 				return fmt.Errorf("%s.series[%d].order: it has no sample of side %c", field, i, side)
 			}
 		}
-		if lone := s.Single; c.mode.SingleLaunches && s.Batch > 1 && (lone == nil || !lone.Isolated || len(lone.Candidate) < 2*max(len(s.Distributions), 1)) {
+		if single := s.Single; c.mode.SingleLaunches && s.Batch > 1 && (single == nil || !single.Isolated || len(single.Candidate) < 2*max(len(s.Distributions), 1)) {
 			return fmt.Errorf("%s.series[%d].single_ns: a series of batches needs two launches that ran alone for each kind of input", field, i)
 		}
 		if s.Worst != nil && (s.Worst.Bad < 0 || s.Worst.NaN < 0 || s.Worst.Inf < 0 || s.Worst.Unwritten < 0) {

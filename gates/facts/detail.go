@@ -1,24 +1,11 @@
 package facts
 
-import (
-	"reflect"
-	"strings"
-	"unicode"
-)
-
 // A Detail is a fact with its sentence, as a stored verdict has it.
 type Detail struct {
-	Kind  string `json:"kind"`            // the fact's type, such as slow-tail
+	Kind  string `json:"kind"`            // one of the constants, such as DetailSlowTail
 	Shape string `json:"shape,omitempty"` // that it is about, as people read it
 	Text  string `json:"text"`
 }
-
-// The kinds of details that a table of a report shows, or that its headline continues.
-const (
-	DetailKindsApart = "kinds-apart"
-	DetailSlowKind   = "slow-kind"
-	DetailCapped     = "capped"
-)
 
 // Details writes every fact.
 func Details(all []Fact) []Detail {
@@ -35,20 +22,8 @@ func Details(all []Fact) []Detail {
 		case LostBy:
 			d.Shape = about.Shape
 		}
-		d.Kind = kind(f)
+		d.Kind = kindOf(f)
 		details = append(details, d)
 	}
 	return details
-}
-
-// kind is the name of a fact's type in lower case, with hyphens.
-func kind(f Fact) string {
-	var b strings.Builder
-	for i, r := range reflect.TypeOf(f).Name() {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('-')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }

@@ -1,11 +1,12 @@
 package facts
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 )
 
-// Reports find details by their kinds, which are the names of types.
+// Reports find details by their kinds.
 func TestKindsOfDetails(t *testing.T) {
 	got := Details([]Fact{
 		KindsApart{Shape: "mission", Kinds: []KindSpeed{{"normal", 0.1}, {"zero", 0.2}}},
@@ -20,5 +21,17 @@ func TestKindsOfDetails(t *testing.T) {
 	}
 	if !slices.Equal([]string{got[0].Text, got[4].Text}, []string{"mission by inputs: normal +10.0\u00a0%, zero +20.0\u00a0%", "text"}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Every type of fact has its own kind.
+func TestEveryFactHasAKind(t *testing.T) {
+	of := map[string]reflect.Type{}
+	for _, f := range sampleFacts() {
+		kind, is := kindOf(f), reflect.TypeOf(f)
+		if other, ok := of[kind]; kind == "" || ok && other != is {
+			t.Errorf("%v: kind %q, which is also of %v", is, kind, other)
+		}
+		of[kind] = is
 	}
 }

@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 	for file, new := range map[string]hindsight.Policy{
 		"stricter.txt": edited(t, `speedup: ">= +10%"`, `speedup: ">= +28%"`),
 		"milder.txt":   edited(t, `speedup: ">= +10%"`, `speedup: ">= -2%"`),
-		"rounds.txt":   edited(t, "rounds: {min: 6, max: 20}", "rounds: {min: 8, max: 30}", "looks: [6, 12, 20]", "looks: [8, 30]"),
+		"rounds.txt":   edited(t, "rounds: {min: 6, max: 20}", "rounds: {min: 8, max: 30}", "interims: [6, 12, 20]", "interims: [8, 30]"),
 		"shapes.txt":   edited(t, "    seeds: [0, 1, 2]\n", "    seeds: [0, 1, 2, 3]\n"),
 		"shadow.txt":   edited(t, "  - name: default\n", "  - name: default\n    enforce: shadow\n", "labels: [refactoring]", "branches: [refactoring]"),
 		"same.txt":     edited(t),

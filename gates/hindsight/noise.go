@@ -92,7 +92,7 @@ func (n *Noise) byShape() map[string][]simulate.RecordedControl {
 }
 
 // usable is the controls of shapes that have enough of them: a candidate and a control are drawn from
-// different records where possible, and a run up to the last look should not consist of the same few
+// different records where possible, and a run up to the last interim analysis should not consist of the same few
 // rounds.
 func (n *Noise) usable(rounds int) []simulate.RecordedControl {
 	all := n.byShape()

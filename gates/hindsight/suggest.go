@@ -43,7 +43,7 @@ func Suggest(ctx context.Context, p *policy.Policy, devices []*Noise) []Suggesti
 		runs := n.asCandidates()
 		switch {
 		case gate == nil:
-			s.Needs = "a default rule with a performance gate, whose confidence and looks it would use"
+			s.Needs = "a default rule with a performance gate, whose confidence and interim analyses it would use"
 		case len(runs) == 0:
 			s.Needs = fmt.Sprintf("2 runs on one shape with %d rounds each; recorded are %s on %s", policy.MinRounds, counted(n.Controls, "control"), counted(n.Shapes, "shape"))
 		default:

@@ -99,7 +99,7 @@ func measuring(v *gates.Verdict) line {
 		fmt.Fprintf(&b, ", %s", number.Plural(m.Pairs, "pair"))
 	}
 	if m.Interim > 0 && m.Interims > 1 {
-		fmt.Fprintf(&b, ", at the %s of the policy's %d looks", ordinal(m.Interim), m.Interims)
+		fmt.Fprintf(&b, ", at the %s of the policy's %d interim analyses", ordinal(m.Interim), m.Interims)
 	}
 	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block")
 	if m.Inputs > 1 {
@@ -109,7 +109,7 @@ func measuring(v *gates.Verdict) line {
 	if proper(m.Confidence) {
 		fmt.Fprintf(&b, " Intervals are at %s and include the offset that the A/A control shows", number.Confidence(m.Confidence))
 		if proper(m.Policy) {
-			fmt.Fprintf(&b, ", so that all looks and attempts together keep the policy's %s", number.Confidence(m.Policy))
+			fmt.Fprintf(&b, ", so that all interim analyses and attempts together keep the policy's %s", number.Confidence(m.Policy))
 		}
 		b.WriteString(".")
 	}

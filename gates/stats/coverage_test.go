@@ -132,8 +132,8 @@ func holds(i stats.Interval, truth float64) bool { return i.Lower <= truth && tr
 
 func TestLooksShareOneErrorRate(t *testing.T) {
 	const alpha = 0.1
-	looks := []int{5, 10, 15, 20}
-	shares, err := stats.Spend(alpha, looks)
+	interims := []int{5, 10, 15, 20}
+	shares, err := stats.Spend(alpha, interims)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,9 +142,9 @@ func TestLooksShareOneErrorRate(t *testing.T) {
 	var spent, unspent int
 	var shared resamples
 	for trial := range n {
-		s := gpu.Ratios(rng, 1.1, looks[len(looks)-1], 20)
+		s := gpu.Ratios(rng, 1.1, interims[len(interims)-1], 20)
 		var claimed, claimedUnspent bool
-		for k, rounds := range looks {
+		for k, rounds := range interims {
 			d := quantile(t, stats.Sample{Rounds: s.Rounds[:rounds]}, shared.of(t, trial))
 			p := d.PAbove(1.1)
 			claimed = claimed || p <= shares[k]
@@ -158,9 +158,9 @@ func TestLooksShareOneErrorRate(t *testing.T) {
 		}
 	}
 	rate, rateUnspent := float64(spent)/float64(n), float64(unspent)/float64(n)
-	t.Logf("%d runs of %d looks at alpha %v: false claims %.1f %%; without spending %.1f %%", n, len(looks), alpha, 100*rate, 100*rateUnspent)
+	t.Logf("%d runs of %d interims at alpha %v: false claims %.1f %%; without spending %.1f %%", n, len(interims), alpha, 100*rate, 100*rateUnspent)
 	if ceiling := alpha + slack(alpha, n); rate > ceiling {
-		t.Errorf("false claims over all looks: %.3f, want at most %.3f", rate, ceiling)
+		t.Errorf("false claims over all interims: %.3f, want at most %.3f", rate, ceiling)
 	}
 	if rateUnspent <= rate {
 		t.Errorf("looking at full alpha each time errs in %.3f, no more than the %.3f with spending", rateUnspent, rate)

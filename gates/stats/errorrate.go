@@ -7,26 +7,26 @@ import (
 	"slices"
 )
 
-// Spend divides the error rate alpha over looks at growing evidence; looks[k]
+// Spend divides the error rate alpha over interims at growing evidence; interims[k]
 // is the number of rounds seen by look k. Each look gets its share in proportion
 // to the rounds that it adds, and the shares sum to alpha: however often the gate
-// looks, it errs no more often than if it had looked once at alpha.
-func Spend(alpha float64, looks []int) ([]float64, error) {
+// interims, it errs no more often than if it had looked once at alpha.
+func Spend(alpha float64, interims []int) ([]float64, error) {
 	if !inUnit(alpha) {
 		return nil, fmt.Errorf("spending alpha %v: choose one between 0 and 1", alpha)
 	}
-	if len(looks) == 0 {
-		return nil, fmt.Errorf("spending alpha %v over no looks: declare at least one", alpha)
+	if len(interims) == 0 {
+		return nil, fmt.Errorf("spending alpha %v over no interim analyses: declare at least one", alpha)
 	}
-	last := looks[len(looks)-1]
-	shares := make([]float64, len(looks))
+	last := interims[len(interims)-1]
+	shares := make([]float64, len(interims))
 	before, left := 0, alpha
-	for k, n := range looks {
+	for k, n := range interims {
 		if n <= before {
-			return nil, fmt.Errorf("spending alpha over looks %v: look %d must come after more than %d rounds; list looks in ascending order", looks, k+1, before)
+			return nil, fmt.Errorf("spending alpha over interims %v: look %d must come after more than %d rounds; list interims in ascending order", interims, k+1, before)
 		}
 		shares[k] = alpha * float64(n-before) / float64(last)
-		if k == len(looks)-1 {
+		if k == len(interims)-1 {
 			shares[k] = left
 		}
 		left -= shares[k]

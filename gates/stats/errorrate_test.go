@@ -12,16 +12,16 @@ import (
 
 func TestSpend(t *testing.T) {
 	cases := []struct {
-		name  string
-		alpha float64
-		looks []int
-		want  []float64
-		err   string
+		name     string
+		alpha    float64
+		interims []int
+		want     []float64
+		err      string
 	}{
 		{"one look", 0.05, []int{10}, []float64{0.05}, ""},
-		{"even looks", 0.05, []int{5, 10, 15, 20}, []float64{0.0125, 0.0125, 0.0125, 0.0125}, ""},
-		{"uneven looks", 0.1, []int{5, 8, 20}, []float64{0.025, 0.015, 0.06}, ""},
-		{"no looks", 0.05, nil, nil, "no looks"},
+		{"even interims", 0.05, []int{5, 10, 15, 20}, []float64{0.0125, 0.0125, 0.0125, 0.0125}, ""},
+		{"uneven interims", 0.1, []int{5, 8, 20}, []float64{0.025, 0.015, 0.06}, ""},
+		{"no interims", 0.05, nil, nil, "no interim analyses"},
 		{"falling", 0.05, []int{5, 4}, nil, "ascending"},
 		{"equal", 0.05, []int{5, 5}, nil, "ascending"},
 		{"zero rounds", 0.05, []int{0, 5}, nil, "more than 0"},
@@ -31,7 +31,7 @@ func TestSpend(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := stats.Spend(c.alpha, c.looks)
+			got, err := stats.Spend(c.alpha, c.interims)
 			if c.err != "" {
 				if err == nil || got != nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("got %v, %v; want an error with %q", got, err, c.err)
@@ -48,12 +48,12 @@ func TestSpend(t *testing.T) {
 func TestSpendSumsToAlpha(t *testing.T) {
 	sums := func(steps []uint8, a uint16) bool {
 		alpha := (float64(a) + 1) / (1<<16 + 1)
-		looks, n := []int{1}, 1
+		interims, n := []int{1}, 1
 		for _, s := range steps {
 			n += int(s) + 1
-			looks = append(looks, n)
+			interims = append(interims, n)
 		}
-		shares, err := stats.Spend(alpha, looks)
+		shares, err := stats.Spend(alpha, interims)
 		if err != nil {
 			return false
 		}
@@ -64,7 +64,7 @@ func TestSpendSumsToAlpha(t *testing.T) {
 			}
 			sum += s
 		}
-		return math.Abs(sum-alpha) <= 4e-16*alpha*float64(len(looks))
+		return math.Abs(sum-alpha) <= 4e-16*alpha*float64(len(interims))
 	}
 	if err := quick.Check(sums, nil); err != nil {
 		t.Error(err)

@@ -29,7 +29,7 @@ gates:
     tails: {mean: 3%}
     confidence: 95%
     rounds: {min: 6, max: 20}
-    looks: [6, 12, 20]
+    interims: [6, 12, 20]
     pairs: 50
     control: 2%
     budget: 5m
@@ -84,7 +84,7 @@ var edits = []edit{
 	{"mean: 3%", "mean: 9%", "rules[*].gates.performance.tails.mean", "loosens", "tightens"},
 	{"confidence: 95%", "confidence: 80%", "rules[*].gates.performance.confidence", "loosens", "changes"},
 	{"pairs: 50", "pairs: 20", "rules[*].gates.performance.pairs", "loosens", "changes"},
-	{"looks: [6, 12, 20]", "looks: [6, 20]", "rules[*].gates.performance.looks", "changes", "changes"},
+	{"interims: [6, 12, 20]", "interims: [6, 20]", "rules[*].gates.performance.interims", "changes", "changes"},
 	{"control: 2%", "control: 1%", "rules[*].gates.performance.control", "tightens", "loosens"},
 	{"budget: 5m", "budget: 9m", "rules[*].gates.performance.budget", "loosens", "tightens"},
 	{"budget: 5m", "budget: 5m\n    roofline: false", "rules[*].gates.performance.roofline", "loosens", "tightens"},

@@ -5,8 +5,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// compare promises little. A verdict is reached at the first look that decides, and "too
-// slow" is proven over all tests of a role together. With a higher confidence, different looks or
+// compare promises little. A verdict is reached at the first interim analysis that decides, and "too
+// slow" is proven over all tests of a role together. With a higher confidence, different interims or
 // one more test, an early "too slow" may stay open, and later rounds may pass. Less of any of these
 // is looser; the direction of more is unknown.
 func (g *PerformanceGate) compare(l *compare.List, path string, old *PerformanceGate) {
@@ -23,7 +23,7 @@ func (g *PerformanceGate) compare(l *compare.List, path string, old *Performance
 	fewer(l, path+".rounds.min", old.Rounds.Min, g.Rounds.Min)
 	fewer(l, path+".rounds.max", old.Rounds.Max, g.Rounds.Max)
 	fewer(l, path+".pairs", old.Pairs, g.Pairs)
-	l.Unknown(path+".looks", old.Looks, g.Looks)
+	l.Unknown(path+".interims", old.Interims, g.Interims)
 	compare.Less(l, path+".control", old.Control, g.Control)
 	compare.Less(l, path+".solo_shift", old.SoloShift, g.SoloShift)
 	compareTails(l, path+".tails", old.Tails, g.Tails)
@@ -62,7 +62,7 @@ func compareGoal(l *compare.List, path string, old, new *Goal, comes compare.Dir
 	compareBound(l, path+".latency_reduction", old.LatencyReduction, new.LatencyReduction, compare.Changes)
 	compareBound(l, path+".p50", old.P50, new.P50, compare.Changes)
 	compareBound(l, path+".p90", old.P90, new.P90, compare.Changes)
-	// It is judged after the looks and can only defer.
+	// It is judged after the interim analyses and can only defer.
 	compareBound(l, path+".below_best", old.BelowBest, new.BelowBest, compare.Tightens)
 }
 

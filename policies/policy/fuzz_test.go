@@ -69,7 +69,7 @@ func checkResolved(t *testing.T, r policy.Rule) {
 	if g.Correctness == nil || p.Target == nil && p.Guard == nil || p.Confidence <= 0 || p.Confidence >= 1 || p.Budget <= 0 || p.Baseline.Kind == "" || p.Pairs == 0 {
 		t.Fatalf("performance %+v", p)
 	}
-	if len(p.Looks) == 0 || p.Looks[0] < 3 || p.Looks[len(p.Looks)-1] != int(p.Rounds.Max) {
-		t.Fatalf("looks %v in rounds %+v", p.Looks, p.Rounds)
+	if len(p.Interims) == 0 || p.Interims[0] < 3 || p.Interims[len(p.Interims)-1] != int(p.Rounds.Max) {
+		t.Fatalf("interims %v in rounds %+v", p.Interims, p.Rounds)
 	}
 }

@@ -101,17 +101,17 @@ var performanceMistakes = []mistake{
 	{"tails: a word that is not none", "control: 2%", "tails: {p90: off}", []string{`26:18: gates.performance.tails.p90: "off" is not a percentage (write e.g. 10%)`}},
 	{"rounds: too few", "{min: 6, max: 20}", "{min: 0, max: 20}", []string{
 		"23:19: gates.performance.rounds.min: 0 rounds cannot show the noise between processes (write at least 6)"}},
-	{"rounds: the default end gives way", "rounds: {min: 6, max: 20}\n    looks: [6, 12, 20]", "rounds: {max: 2}", []string{
+	{"rounds: the default end gives way", "rounds: {min: 6, max: 20}\n    interims: [6, 12, 20]", "rounds: {max: 2}", []string{
 		"23:13: gates.performance.rounds.min: 2 rounds cannot show the noise between processes (write at least 6)"}},
 	{"rounds: the wrong way round", "{min: 6, max: 20}", "{min: 20, max: 6}", []string{
 		"23:28: gates.performance.rounds.max: 6 is less than rounds.min 20 (write at least 20)"}},
 	{"rounds: too many", "{min: 6, max: 20}", "{min: 6, max: 2000}", []string{"23:27: gates.performance.rounds.max: 2000 rounds are too many (write at most 1000)"}},
-	{"looks: none", "[6, 12, 20]", "[]", []string{"24:12: gates.performance.looks: is empty (write e.g. [6, 13, 20], or delete it)"}},
-	{"looks: not ascending", "[6, 12, 20]", "[6, 6, 20]", []string{"24:12: gates.performance.looks: do not ascend (write e.g. [6, 13, 20])"}},
-	{"looks: before the first round", "[6, 12, 20]", "[4, 12, 20]", []string{
-		"24:12: gates.performance.looks: run from 4 to 20, but rounds from 6 to 20 (the first look is not before rounds.min, the last is rounds.max)"}},
-	{"looks: not to the last round", "[6, 12, 20]", "[6, 12]", []string{
-		"24:12: gates.performance.looks: run from 6 to 12, but rounds from 6 to 20 (the first look is not before rounds.min, the last is rounds.max)"}},
+	{"interims: none", "[6, 12, 20]", "[]", []string{"24:15: gates.performance.interims: is empty (write e.g. [6, 13, 20], or delete it)"}},
+	{"interims: not ascending", "[6, 12, 20]", "[6, 6, 20]", []string{"24:15: gates.performance.interims: do not ascend (write e.g. [6, 13, 20])"}},
+	{"interims: before the first round", "[6, 12, 20]", "[4, 12, 20]", []string{
+		"24:15: gates.performance.interims: run from 4 to 20, but rounds from 6 to 20 (the first is not before rounds.min, the last is rounds.max)"}},
+	{"interims: not to the last round", "[6, 12, 20]", "[6, 12]", []string{
+		"24:15: gates.performance.interims: run from 6 to 12, but rounds from 6 to 20 (the first is not before rounds.min, the last is rounds.max)"}},
 	{"without correctness", `  correctness:
     shapes: [small, mission]
     seeds: [0, 1]
@@ -125,8 +125,8 @@ var performanceMistakes = []mistake{
 		"34:26: rules[0].gates.correctness: a kernel's speed is judged only after its output (add a required correctness gate, or write performance: none)"}},
 	{"a rule that takes both goals away", "{labels: [perf]}", "{labels: [perf]}\n    gates: {performance: {target: none, guard: none}}", []string{
 		"34:26: rules[0].gates.performance: asks for nothing (write target, guard or both)"}},
-	{"a rule whose looks do not fit the shared rounds", "{labels: [perf]}", "{labels: [perf]}\n    gates: {performance: {looks: [6, 30]}}", []string{
-		"34:34: rules[0].gates.performance.looks: run from 6 to 30, but rounds from 6 to 20 (the first look is not before rounds.min, the last is rounds.max)"}},
+	{"a rule whose interims do not fit the shared rounds", "{labels: [perf]}", "{labels: [perf]}\n    gates: {performance: {interims: [6, 30]}}", []string{
+		"34:37: rules[0].gates.performance.interims: run from 6 to 30, but rounds from 6 to 20 (the first is not before rounds.min, the last is rounds.max)"}},
 	{"a rule that asks for zero where the shared gates do not", "{labels: [perf]}", "{labels: [perf]}\n    gates: {performance: {confidence: 0%}}", []string{
 		"34:39: rules[0].gates.performance.confidence: 0% is outside 80% to 99.9% (write e.g. 95%)"}},
 	{"a shared mistake is told once, whatever rules lie over it", "control: 2%", "control: 0%\n    timeout: 1s", []string{

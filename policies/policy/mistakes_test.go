@@ -35,7 +35,7 @@ gates:
     guard: {shapes: all, speedup: ">= -2%"}
     confidence: 95%
     rounds: {min: 6, max: 20}
-    looks: [6, 12, 20]
+    interims: [6, 12, 20]
     pairs: 50
     control: 2%
   profile:
@@ -206,8 +206,8 @@ func TestTooMuchToRead(t *testing.T) {
 	tests := []struct{ name, old, new, want string }{
 		{"before the rules", "devices: [l4]", "devices: [" + labels.String() + "x]", "gates.build: " + full},
 		{"in a rule, before the gates are laid", "labels: [perf]", "labels: [" + strings.Repeat("perf,", 99_900) + "perf]", "gates.performance.confidence: " + full},
-		{"in the shared gates, times the rules", "[6, 12, 20]", "[" + strings.Repeat("6,", 49_000) + "6]", "gates.performance.looks: " + full},
-		{"in a rule's own gates", "{labels: [perf]}", "{draft: true}\n    gates: {performance: {looks: [" + strings.Repeat("6,", 99_000) + "6]}}", "rules[0].gates.performance.looks: " + full},
+		{"in the shared gates, times the rules", "[6, 12, 20]", "[" + strings.Repeat("6,", 49_000) + "6]", "gates.performance.interims: " + full},
+		{"in a rule's own gates", "{labels: [perf]}", "{draft: true}\n    gates: {performance: {interims: [" + strings.Repeat("6,", 99_000) + "6]}}", "rules[0].gates.performance.interims: " + full},
 		{"shapes", "small, mission", strings.Repeat("x,", 64) + "x", "gates.correctness.shapes: has 65 shapes (write at most 64)"},
 		{"seeds", "[0, 1]", "[" + strings.Repeat("7,", 100) + "7]", "gates.correctness.seeds: has 101 seeds (write at most 100)"},
 		{"rules", "rules:\n", "rules:\n" + strings.Repeat("  - {name: a, when: {draft: true}}\n", 99), "rules: has 101 rules (write at most 100)"},

@@ -24,7 +24,7 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) *Policy {
 	})
 }
 
-// AtMost returns a policy with bounded rounds of every rule, and whether that cut any. The looks
+// AtMost returns a policy with bounded rounds of every rule, and whether that cut any. The interim analyses
 // within the bound keep their places, so that decisions follow the policy's rule. Fewer than
 // [MinRounds] decide nothing, so AtMost allows at least that many.
 func (p *Policy) AtMost(rounds int) (bounded *Policy, cut bool) {
@@ -34,15 +34,15 @@ func (p *Policy) AtMost(rounds int) (bounded *Policy, cut bool) {
 			return
 		}
 		own := *g.Performance
-		own.Looks = append(slices.DeleteFunc(slices.Clone(own.Looks), func(n int) bool { return n >= rounds }), rounds)
+		own.Interims = append(slices.DeleteFunc(slices.Clone(own.Interims), func(n int) bool { return n >= rounds }), rounds)
 		g.Performance, cut = &own, true
 	})
 	return bounded, cut
 }
 
 // AtLeast returns a policy whose rules measure this many rounds, if they have fewer, and whether
-// that raised any. Such a rule gets proportionally more time. The looks keep their places, and the
-// last round is one more look.
+// that raised any. Such a rule gets proportionally more time. The interim analyses keep their places, and the
+// last round is one more.
 func (p *Policy) AtLeast(rounds int) (longer *Policy, raised bool) {
 	longer = p.WithGates(func(g *Gates) {
 		if g.Performance == nil || rounds <= int(g.Performance.Rounds.Max) {
@@ -52,7 +52,7 @@ func (p *Policy) AtLeast(rounds int) (longer *Policy, raised bool) {
 		more := quantity.Duration(math.Ceil(float64(rounds) / max(1, float64(own.Rounds.Max))))
 		own.Budget, own.Timeout = own.Budget*more, own.Timeout*more
 		own.Rounds.Max = quantity.Count(rounds)
-		own.Looks = append(slices.Clone(own.Looks), rounds)
+		own.Interims = append(slices.Clone(own.Interims), rounds)
 		g.Performance, raised = &own, true
 	})
 	return longer, raised

@@ -46,9 +46,9 @@ func TestAtMost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		rounds int
-		looks  []int
-		cut    bool
+		rounds   int
+		interims []int
+		cut      bool
 	}{
 		{20, []int{6, 12, 20}, false},
 		{15, []int{6, 12, 15}, true},
@@ -60,11 +60,11 @@ func TestAtMost(t *testing.T) {
 			t.Fatal(err)
 		}
 		bounded, cut := p.AtMost(c.rounds)
-		if looks := bounded.RuleFor(policy.Change{}).Gates.Performance.Looks; cut != c.cut || !slices.Equal(looks, c.looks) {
-			t.Errorf("at most %d rounds: looks %v, cut %v", c.rounds, looks, cut)
+		if interims := bounded.RuleFor(policy.Change{}).Gates.Performance.Interims; cut != c.cut || !slices.Equal(interims, c.interims) {
+			t.Errorf("at most %d rounds: interims %v, cut %v", c.rounds, interims, cut)
 		}
-		if looks := p.RuleFor(policy.Change{}).Gates.Performance.Looks; !slices.Equal(looks, []int{6, 12, 20}) {
-			t.Errorf("at most %d rounds: the policy itself has the looks %v now", c.rounds, looks)
+		if interims := p.RuleFor(policy.Change{}).Gates.Performance.Interims; !slices.Equal(interims, []int{6, 12, 20}) {
+			t.Errorf("at most %d rounds: the policy itself has the interims %v now", c.rounds, interims)
 		}
 	}
 }
@@ -86,8 +86,8 @@ func TestAtLeast(t *testing.T) {
 	}
 	longer, raised := p.AtLeast(49)
 	is := longer.RuleFor(policy.Change{}).Gates.Performance
-	if !raised || is.Rounds.Max != 49 || !slices.Equal(is.Looks, []int{6, 12, 20, 49}) || is.Budget != 3*was.Budget || is.Timeout != 3*was.Timeout {
-		t.Errorf("raised %v to %+v, looks %v, %v and %v", raised, is.Rounds, is.Looks, is.Budget, is.Timeout)
+	if !raised || is.Rounds.Max != 49 || !slices.Equal(is.Interims, []int{6, 12, 20, 49}) || is.Budget != 3*was.Budget || is.Timeout != 3*was.Timeout {
+		t.Errorf("raised %v to %+v, interims %v, %v and %v", raised, is.Rounds, is.Interims, is.Budget, is.Timeout)
 	}
 	if now := *p.RuleFor(policy.Change{}).Gates.Performance; !reflect.DeepEqual(now, was) {
 		t.Errorf("the policy itself was raised to %+v", now)

@@ -72,19 +72,19 @@ func TestOverlay(t *testing.T) {
 		{"a budget's limit for another", `{ptxas: {registers: {max: none, increase: "<= 0"}}}`, func(g *policy.Gates) {
 			g.PTXAS.Registers.Max, g.PTXAS.Registers.Increase = nil, bound[quantity.Count]("<=", 0)
 		}},
-		{"rounds, and the looks with them", "{performance: {rounds: {max: 30}}}", func(g *policy.Gates) {
-			g.Performance.Rounds.Max, g.Performance.Looks = 30, []int{6, 18, 30}
+		{"rounds, and the interims with them", "{performance: {rounds: {max: 30}}}", func(g *policy.Gates) {
+			g.Performance.Rounds.Max, g.Performance.Interims = 30, []int{6, 18, 30}
 		}},
 		{"rounds of one look", "{performance: {rounds: {min: 6, max: 6}}}", func(g *policy.Gates) {
-			g.Performance.Rounds.Max, g.Performance.Looks = 6, []int{6}
+			g.Performance.Rounds.Max, g.Performance.Interims = 6, []int{6}
 		}},
-		{"rounds and looks", "{performance: {rounds: {min: 7, max: 12}, looks: [8, 12]}}", func(g *policy.Gates) {
-			g.Performance.Rounds, g.Performance.Looks = policy.Rounds{Min: 7, Max: 12}, []int{8, 12}
+		{"rounds and interims", "{performance: {rounds: {min: 7, max: 12}, interims: [8, 12]}}", func(g *policy.Gates) {
+			g.Performance.Rounds, g.Performance.Interims = policy.Rounds{Min: 7, Max: 12}, []int{8, 12}
 		}},
 		{"tails are let go by a word alone", "{performance: {tails: none}}", func(g *policy.Gates) { g.Performance.Tails = nil }},
 		{"one tail is let go", "{performance: {tails: {p90: none}}}", func(g *policy.Gates) { g.Performance.Tails.P90 = nil }},
 		{"one tail has another limit", "{performance: {tails: {mean: 10%}}}", func(g *policy.Gates) { g.Performance.Tails.Mean = share(0.1) }},
-		{"looks alone", "{performance: {looks: [10, 20]}}", func(g *policy.Gates) { g.Performance.Looks = []int{10, 20} }},
+		{"interims alone", "{performance: {interims: [10, 20]}}", func(g *policy.Gates) { g.Performance.Interims = []int{10, 20} }},
 		{"the baseline and the time", "{build: {timeout: 2m}, performance: {baseline: 'tag:v1.2', budget: 1m}}", func(g *policy.Gates) {
 			g.Build.Timeout = quantity.Duration(2 * time.Minute)
 			g.Performance.Baseline = policy.Baseline{Kind: "tag", Name: "v1.2"}
@@ -108,7 +108,7 @@ func TestRulesShareNoMemory(t *testing.T) {
 	a.Correctness.Seeds[0] = 99
 	a.Correctness.Shapes.Names[0] = "changed"
 	a.Performance.Target.Speedup.Value = 9
-	a.Performance.Looks[0] = 1
+	a.Performance.Interims[0] = 1
 	a.Profile.Any[0].Metric = "changed"
 	if diff := cmp.Diff(shared(t), *b); diff != "" {
 		t.Error(diff)
@@ -140,7 +140,7 @@ rules:
 			Baseline:   policy.Baseline{Kind: "base"},
 			Target:     &policy.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", 0.1)},
 			Guard:      &policy.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", -0.02)},
-			Confidence: 0.95, Rounds: policy.Rounds{Min: 6, Max: 20}, Pairs: 50, Looks: []int{6, 13, 20},
+			Confidence: 0.95, Rounds: policy.Rounds{Min: 6, Max: 20}, Pairs: 50, Interims: []int{6, 13, 20},
 			Control: 0.02, SoloShift: 0.02, Tails: &policy.Tails{Mean: share(0.03), P90: share(0.03)}, Budget: quantity.Duration(5 * time.Minute),
 		},
 		Profile: &policy.ProfileGate{Shapes: all, All: []policy.MetricCondition{{Metric: "sm__throughput", Is: *bound[quantity.Number](">", 50)}}},
@@ -164,16 +164,16 @@ func share(of quantity.Percent) *quantity.Percent { return &of }
 
 func TestDefaultRounds(t *testing.T) {
 	for _, tt := range []struct{ rounds, want string }{
-		{"{min: 8}", "8 to 20, looks [8 14 20]"},
-		{"{min: 30}", "30 to 30, looks [30]"},
-		{"{max: 6}", "6 to 6, looks [6]"},
-		{"{max: 7}", "6 to 7, looks [6 7]"},
-		{"{}", "6 to 20, looks [6 13 20]"},
+		{"{min: 8}", "8 to 20, interims [8 14 20]"},
+		{"{min: 30}", "30 to 30, interims [30]"},
+		{"{max: 6}", "6 to 6, interims [6]"},
+		{"{max: 7}", "6 to 7, interims [6 7]"},
+		{"{}", "6 to 20, interims [6 13 20]"},
 	} {
 		t.Run(tt.rounds, func(t *testing.T) {
-			text := strings.Replace(good, "rounds: {min: 6, max: 20}\n    looks: [6, 12, 20]", "rounds: "+tt.rounds, 1)
+			text := strings.Replace(good, "rounds: {min: 6, max: 20}\n    interims: [6, 12, 20]", "rounds: "+tt.rounds, 1)
 			g := parse(t, text).Rules[1].Gates.Performance
-			if got := fmt.Sprintf("%v to %v, looks %v", g.Rounds.Min, g.Rounds.Max, g.Looks); got != tt.want {
+			if got := fmt.Sprintf("%v to %v, interims %v", g.Rounds.Min, g.Rounds.Max, g.Interims); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -190,7 +190,7 @@ rules:
     gates: {performance: {target: {speedup: ">= +10%"}}}
   - name: default
 `)
-	if g := p.Rules[0].Gates.Performance; g == nil || g.Confidence != 0.95 || !g.Target.Shapes.All || len(g.Looks) != 3 {
+	if g := p.Rules[0].Gates.Performance; g == nil || g.Confidence != 0.95 || !g.Target.Shapes.All || len(g.Interims) != 3 {
 		t.Errorf("got %+v", g)
 	}
 	if p.Rules[1].Gates.Performance != nil {

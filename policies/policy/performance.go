@@ -20,10 +20,10 @@ type PerformanceGate struct {
 	Baseline    Baseline          `yaml:"baseline" eg:"tag:v1.2" default:"base" doc:"What to measure the candidate against: base, the tip of the base branch; the tip of a different branch; a tag; a different variant; or best, the fastest commit ever merged."`
 	Target      *Goal             `yaml:"target" eg:"{shapes: [mission], speedup: \">= +10%\"}" doc:"Required gain; none for a change that need not be faster."`
 	Guard       *Goal             `yaml:"guard" eg:"{speedup: \">= -2%\"}" doc:"Maximum loss, on the shapes outside of the target."`
-	Confidence  quantity.Percent  `yaml:"confidence" eg:"99%" default:"95%" bounds:"80% to 99.9%" doc:"Confidence of the intervals that decide, for all looks together."`
+	Confidence  quantity.Percent  `yaml:"confidence" eg:"99%" default:"95%" bounds:"80% to 99.9%" doc:"Confidence of the intervals that decide, for all interim analyses together."`
 	Rounds      Rounds            `yaml:"rounds" eg:"{min: 8, max: 12}" doc:"Minimum and maximum number of rounds. Each round runs in fresh processes."`
 	Pairs       quantity.Count    `yaml:"pairs" eg:"20" default:"50" bounds:"4 to 100000" doc:"Number of pairs of baseline and candidate per round and shape."`
-	Looks       []int             `yaml:"looks" eg:"[6, 13, 20]" default:"(rounds.min, the middle, rounds.max)" bounds:"(ascending)" doc:"Numbers of rounds after which the gate may decide. The last is rounds.max."`
+	Interims    []int             `yaml:"interims" eg:"[6, 13, 20]" default:"(rounds.min, the middle, rounds.max)" bounds:"(ascending)" doc:"Numbers of rounds after which the gate may decide. The last is rounds.max."`
 	Control     quantity.Percent  `yaml:"control" eg:"1%" default:"2%" bounds:"0.1% to 50%" doc:"Maximum distance of the A/A control from 1."`
 	SoloShift   quantity.Percent  `yaml:"solo_shift" eg:"3%" default:"2%" bounds:"0.1% to 1000%" doc:"How much slower the baseline may be when it alternates with the candidate than when it runs alone."`
 	Tails       *Tails            `yaml:"tails" eg:"{mean: 5%, p90: none}" default:"{mean: 3%, p90: 3%}" doc:"How far the speedups of the mean and the p90 may lie below the goal for the median; none for no bound."`
@@ -108,11 +108,11 @@ const (
 	defaultMaxRounds = 20
 )
 
-// ValidateStrict drops the looks of a lower layer if this layer changes the rounds for which they
+// ValidateStrict drops the interims of a lower layer if this layer changes the rounds for which they
 // were made.
 func (g *PerformanceGate) ValidateStrict(n *strict.Node) {
-	if n.Has("rounds") && !n.Has("looks") {
-		g.Looks = nil
+	if n.Has("rounds") && !n.Has("interims") {
+		g.Interims = nil
 	}
 }
 
@@ -140,8 +140,8 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 		g.Pairs = 50
 	}
 	g.Budget = cmp.Or(g.Budget, quantity.Duration(5*time.Minute))
-	if g.Looks == nil {
-		g.Looks = defaultLooks(int(g.Rounds.Min), int(g.Rounds.Max))
+	if g.Interims == nil {
+		g.Interims = defaultInterims(int(g.Rounds.Min), int(g.Rounds.Max))
 	}
 	for _, goal := range g.Goals() {
 		goal.Shapes.fill()
@@ -181,8 +181,8 @@ func (r *Rounds) fill(n *strict.Node) {
 	}
 }
 
-// defaultLooks returns the first and the last round that may decide, and the middle between them.
-func defaultLooks(first, last int) []int {
+// defaultInterims returns the first and the last round that may decide, and the middle between them.
+func defaultInterims(first, last int) []int {
 	return slices.Compact([]int{first, (first + last) / 2, last})
 }
 
@@ -224,7 +224,7 @@ func (g *PerformanceGate) check(n *strict.Node, beside rest) {
 		n.Child("pairs").Errorf("%s is outside 4 to 100000 (write e.g. 50)", g.Pairs)
 	}
 	if g.Rounds.check(n.Child("rounds")) {
-		g.checkLooks(n.Child("looks"))
+		g.checkInterims(n.Child("interims"))
 	}
 }
 
@@ -250,21 +250,21 @@ func (r Rounds) check(n *strict.Node) bool {
 	return false
 }
 
-func (g *PerformanceGate) checkLooks(n *strict.Node) {
-	rising := slices.IsSorted(g.Looks) && len(slices.Compact(slices.Clone(g.Looks))) == len(g.Looks)
-	switch looks := len(g.Looks); {
-	case looks == 0:
+func (g *PerformanceGate) checkInterims(n *strict.Node) {
+	rising := slices.IsSorted(g.Interims) && len(slices.Compact(slices.Clone(g.Interims))) == len(g.Interims)
+	switch interims := len(g.Interims); {
+	case interims == 0:
 		n.Errorf("is empty (write e.g. [6, 13, 20], or delete it)")
 	case !rising:
 		n.Errorf("do not ascend (write e.g. [6, 13, 20])")
-	case g.Looks[0] < int(g.Rounds.Min) || g.Looks[looks-1] != int(g.Rounds.Max):
-		n.Errorf("run from %d to %d, but rounds from %s to %s (the first look is not before rounds.min, the last is rounds.max)",
-			g.Looks[0], g.Looks[looks-1], g.Rounds.Min, g.Rounds.Max)
+	case g.Interims[0] < int(g.Rounds.Min) || g.Interims[interims-1] != int(g.Rounds.Max):
+		n.Errorf("run from %d to %d, but rounds from %s to %s (the first is not before rounds.min, the last is rounds.max)",
+			g.Interims[0], g.Interims[interims-1], g.Rounds.Min, g.Rounds.Max)
 	}
 }
 
 func (g PerformanceGate) String() string {
-	var parts, looks []string
+	var parts, interims []string
 	if g.Target != nil {
 		parts = append(parts, g.Target.String())
 	}
@@ -278,11 +278,11 @@ func (g PerformanceGate) String() string {
 	if tails := g.Tails.given(); tails != nil {
 		parts = append(parts, tails.String())
 	}
-	for _, look := range g.Looks {
-		looks = append(looks, fmt.Sprint(look))
+	for _, interim := range g.Interims {
+		interims = append(interims, fmt.Sprint(interim))
 	}
-	return fmt.Sprintf("against %s: %s; proven at %s in %s to %s rounds of %s pairs, looks after %s, within %v",
-		g.Baseline, strings.Join(parts, "; "), g.Confidence, g.Rounds.Min, g.Rounds.Max, g.Pairs, strings.Join(looks, ", "), g.Budget)
+	return fmt.Sprintf("against %s: %s; proven at %s in %s to %s rounds of %s pairs, interims after %s, within %v",
+		g.Baseline, strings.Join(parts, "; "), g.Confidence, g.Rounds.Min, g.Rounds.Max, g.Pairs, strings.Join(interims, ", "), g.Budget)
 }
 
 func (t Tails) String() string {

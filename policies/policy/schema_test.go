@@ -199,7 +199,7 @@ gates:
     confidence: 99.9%
     rounds: {min: 8, max: 12}
     pairs: 20
-    looks: [8, 12]
+    interims: [8, 12]
     control: 2.5%
     solo_shift: 3%
     budget: 5m

@@ -236,7 +236,7 @@ func (g *gatherer) sanitize(ctx context.Context, gate *policy.SanitizeGate) erro
 	return nil
 }
 
-// performance measures rounds until there are enough for the next look, or the budget is spent.
+// performance measures rounds until there are enough for the next interim analysis, or the budget is spent.
 func (g *gatherer) performance(ctx context.Context, until int) error {
 	gate := g.rule.Gates.Performance
 	within, cancel := limit(ctx, gate.Timeout)
@@ -311,7 +311,7 @@ func (g *gatherer) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// roundEvent reports the interval so far, and the time left to the next look.
+// roundEvent reports the interval so far, and the time left to the next interim analysis.
 func (g *gatherer) roundEvent(p *gates.Performance, until int) runners.Event {
 	e := runners.Event{Gate: gates.GatePerformance, Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {

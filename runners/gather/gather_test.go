@@ -140,7 +140,7 @@ func TestGatherStopsWhereTheVerdictFalls(t *testing.T) {
 		asked   string
 		outcome gates.Outcome
 	}{
-		{"proven at the first look", scripted{compile: true, ratio: 2}, builds + ", correctness" + strings.Repeat(", round", 6), gates.Pass},
+		{"proven at the first interim", scripted{compile: true, ratio: 2}, builds + ", correctness" + strings.Repeat(", round", 6), gates.Pass},
 		{"does not compile", scripted{ratio: 2}, builds, gates.Defer},
 		{"wrong", scripted{compile: true, ratio: 2, wrong: true}, builds + ", correctness", gates.Defer},
 		{"too slow", scripted{compile: true, ratio: 1}, builds + ", correctness" + strings.Repeat(", round", 6), gates.Defer},

@@ -102,7 +102,7 @@ func (g *gatherer) more(ctx context.Context, p *gates.Performance) error {
 	}
 	more := g.job.Rounds
 	if more <= 0 {
-		more = gate.Looks[len(gate.Looks)-1]
+		more = gate.Interims[len(gate.Interims)-1]
 	}
 	p.Exhausted = false
 	return g.performance(ctx, n+more)

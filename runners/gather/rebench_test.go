@@ -105,7 +105,7 @@ func TestRecall(t *testing.T) {
 		{"nothing timed yet", fast, func(e *gates.Evidence) { e.Performance = nil }, false, 9, fast, builds + rounds(6), "111111", 0},
 		{"nothing kept of two attempts", scripted{}, nil, false, 9, fast, builds + ", correctness" + rounds(6), "333333", 2},
 		{"a rebench measures on", fast, nil, true, 2, fast, builds + rounds(2), "11111122", 1},
-		{"as many rounds as the last look asks", fast, nil, true, 0, fast, builds + rounds(12), "111111222222222222", 1},
+		{"as many rounds as the last interim asks", fast, nil, true, 0, fast, builds + rounds(12), "111111222222222222", 1},
 		{"attempts that left nothing are counted", fast, nil, true, 1, fast, builds + rounds(1), "1111114", 3},
 		{"a rebench of wrong code draws other cases, and it stays wrong", scripted{compile: true, ratio: 2, wrong: true}, nil, true, 3, fast, builds + ", correctness", "", 0},
 		{"a launch that failed has a new chance", fast, func(e *gates.Evidence) {

@@ -201,8 +201,8 @@ func TestGoodKernelAfterwards(t *testing.T) {
 			if len(s.Wall) != len(s.Nanos) || s.Worst.Bad != 0 || s.AgainstBaseline.Bad != 0 || s.Referenced == 0 {
 				t.Errorf("a good kernel's series is not clean: %+v", s)
 			}
-			if lone := s.Single; lone == nil || lone.Launches != min(s.Batch, maxLone) || len(lone.MeanBaseline) != len(lone.Baseline) || len(lone.MeanCandidate) != len(lone.Candidate) {
-				t.Errorf("lone launches of batches of %d: %+v", s.Batch, lone)
+			if single := s.Single; single == nil || single.Launches != min(s.Batch, maxSingle) || len(single.MeanBaseline) != len(single.Baseline) || len(single.MeanCandidate) != len(single.Candidate) {
+				t.Errorf("single launches of batches of %d: %+v", s.Batch, single)
 			}
 		}
 	}

@@ -58,19 +58,19 @@ func (b *bench) time(side rune, launch func(*child, [][]byte) (interleave.Times,
 	return t, nil
 }
 
-// maxLone is the most launches of a process that get their inputs one by one for one time.
-const maxLone = 32
+// maxSingle is the most launches of a process that get their inputs one by one for one time.
+const maxSingle = 32
 
-// A lone bench times launches that get their inputs one by one.
-type lone struct{ *bench }
+// A single bench times launches that get their inputs one by one.
+type single struct{ *bench }
 
-// Lone implements [interleave.Bench]. Waking a process costs more than a short kernel, so one
+// Single implements [interleave.Bench]. Waking a process costs more than a short kernel, so one
 // launch says little; the time is the median of as many launches as fit.
-func (b *bench) Lone(batch, _ int) (interleave.Bench, int, error) {
-	return lone{b}, min(batch, maxLone), nil
+func (b *bench) Single(batch, _ int) (interleave.Bench, int, error) {
+	return single{b}, min(batch, maxSingle), nil
 }
 
-func (l lone) Time(side rune, launches int) (interleave.Times, error) {
+func (l single) Time(side rune, launches int) (interleave.Times, error) {
 	return l.time(side, (*child).launchEach, launches)
 }
 

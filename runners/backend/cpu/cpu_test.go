@@ -44,7 +44,7 @@ gates:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -50%"}
     rounds: {min: 6, max: 40}
-    looks: [6, 9, 12, 20, 40]
+    interims: [6, 9, 12, 20, 40]
     pairs: 6
     control: 40%
     solo_shift: 100%
@@ -202,7 +202,7 @@ func TestEvidenceIsComplete(t *testing.T) {
 			t.Fatalf("round %d is not whole: %+v", i, r)
 		}
 		for _, s := range r.Series {
-			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch+len(s.Single.Candidate)*min(s.Batch, maxLone) {
+			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch+len(s.Single.Candidate)*min(s.Batch, maxSingle) {
 				t.Errorf("round %d on %s: %d samples, %d solo, %d verified outputs of batches of %d", i, s.Shape, len(s.Nanos), len(s.Solo), s.Verified, s.Batch)
 			}
 			for block := range strings.FieldsSeq(s.Order) {

@@ -275,7 +275,7 @@ int main(void) { pthread_t id; pthread_create(&id, 0, spin, 0); syscall(SYS_exit
 	}
 }
 
-// A kernel with threads is timed by the wall, which starts when the inputs of a lone launch
+// A kernel with threads is timed by the wall, which starts when the inputs of a single launch
 // are in place. A thread that watched them arrive would begin before the clock, so nothing
 // of the kernel runs meanwhile. This one aborts when it sees half of an image.
 func TestNothingRunsWhileInputsArrive(t *testing.T) {

@@ -66,7 +66,7 @@ func largeCode(operations string) string {
     y[i] = x[i] + v;`)
 }
 
-// Ways to be judged faster than one is, each by itself: none passes. Honest kernels of sizes that lone launches might misjudge do.
+// Ways to be judged faster than one is, each by itself: none passes. Honest kernels of sizes that single launches might misjudge do.
 func TestUnearnedGainsOnGPU(t *testing.T) {
 	needsGPU(t)
 	needsCompiler(t)
@@ -82,25 +82,25 @@ reference`, `grid: ["N == 4096 ? 128 : ceildiv(N, 256)"]
 reference`, 1)
 	honest := around("    if (i >= N) return;\n" + longLoop + "    y[i] = r;")
 	work := func(operations string) string { return strings.Replace(honest, "k < 20000", "k < "+operations, 1) }
-	kinds := strings.Replace(lonePolicy, "[normal, uniform]", "[normal, uniform, constant, dominant]", 1)
-	guarded := strings.Replace(lonePolicy, "    rounds:", "    guard: {speedup: \">= -2%\"}\n    rounds:", 1)
+	kinds := strings.Replace(singlePolicy, "[normal, uniform]", "[normal, uniform, constant, dominant]", 1)
+	guarded := strings.Replace(singlePolicy, "    rounds:", "    guard: {speedup: \">= -2%\"}\n    rounds:", 1)
 	for _, c := range []struct {
 		name, manifest, policy, baseline, candidate string
 		reasons                                     string // "": it passes
 	}{
-		{"shares work in one launch of four", wide, lonePolicy, honest, sharing(2048, 1, 4, ""), "suspicious too-slow"},
-		{"gains a part and shares a part", wide, lonePolicy, honest, strings.Replace(sharing(2048, 1, 3, ""), "k < 20000", "k < 18900", 1), "suspicious too-slow"},
-		{"shares work and skips when it runs alone", wide, lonePolicy, honest, sharing(2048, 7, 1, skipsAlone), "correctness"},
-		{"fetches the inputs of its neighbours", wide, lonePolicy, around(chase), prefetching, "suspicious too-slow"},
+		{"shares work in one launch of four", wide, singlePolicy, honest, sharing(2048, 1, 4, ""), "suspicious too-slow"},
+		{"gains a part and shares a part", wide, singlePolicy, honest, strings.Replace(sharing(2048, 1, 3, ""), "k < 20000", "k < 18900", 1), "suspicious too-slow"},
+		{"shares work and skips when it runs alone", wide, singlePolicy, honest, sharing(2048, 7, 1, skipsAlone), "correctness"},
+		{"fetches the inputs of its neighbours", wide, singlePolicy, around(chase), prefetching, "suspicious too-slow"},
 		{"answers constant inputs at once", small, kinds, honest,
 			around("    if (i >= N) return;\n    if (x[0] == x[1] && x[1] == x[N / 2] && x[0] == x[N - 1]) { y[i] = 2 * x[i]; return; }\n" + longLoop + "    y[i] = r;"), "too-slow regression"},
 		{"fast on the shapes of the manifest alone", small, guarded, honest,
 			around("    if (i >= N) return;\n    if (N == 4096 || N == 1000) { y[i] = 2 * x[i]; return; }\n" + strings.Replace(longLoop, "20000", "24000", 1) + "    y[i] = r;"), "regression"},
-		{"fast in most launches and slow in some", small, lonePolicy, honest,
+		{"fast in most launches and slow in some", small, singlePolicy, honest,
 			around("    if (i >= N) return;\n    int count = (__float_as_uint(x[3]) * 2654435761u >> 16) % 20 < 3 ? 48000 : 15000;\n" + strings.Replace(longLoop, "k < 20000", "k < count", 1) + "    y[i] = r;"), "too-slow"},
-		{"lets the next launch start early", small, lonePolicy, honest,
+		{"lets the next launch start early", small, singlePolicy, honest,
 			around("#if __CUDA_ARCH__ >= 900\n    asm volatile(\"griddepcontrol.launch_dependents;\");\n#endif\n    if (i >= N) return;\n" + longLoop + "    y[i] = r;"), "too-slow"},
-		{"remembers in constant memory", small, lonePolicy, honest, "__constant__ float keys[4096], results[4096];\n" +
+		{"remembers in constant memory", small, singlePolicy, honest, "__constant__ float keys[4096], results[4096];\n" +
 			around(`    if (i >= N) return;
     if (N == 4096 && keys[i] == x[i]) { y[i] = results[i]; return; }
 `+longLoop+`    y[i] = r;
@@ -110,8 +110,8 @@ reference`, 1)
         *(volatile float *)k = x[i];
         *(volatile float *)s = r;
     }`), "correctness too-slow"},
-		{"an honest gain of 3 µs", small, lonePolicy, work("800"), work("600"), ""},
-		{"an honest gain in 120 kB of code", small, lonePolicy, largeCode("3800"), largeCode("2900"), ""},
+		{"an honest gain of 3 µs", small, singlePolicy, work("800"), work("600"), ""},
+		{"an honest gain in 120 kB of code", small, singlePolicy, largeCode("3800"), largeCode("2900"), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, v := trial{manifest: c.manifest, policy: c.policy, baseline: c.baseline, candidate: c.candidate, timeout: 2 * time.Second}.gather(t)

@@ -22,17 +22,17 @@ func (d *dry) Draw(dist distribution.Kind, seeds []uint64) error {
 	return d.fake.Draw(dist, seeds)
 }
 
-func (d *dry) Lone(batch, warm int) (Bench, int, error) {
-	b, launches, err := d.fake.Lone(batch, warm)
-	return &dryLone{b, d}, launches, err
+func (d *dry) Single(batch, warm int) (Bench, int, error) {
+	b, launches, err := d.fake.Single(batch, warm)
+	return &drySingle{b, d}, launches, err
 }
 
-type dryLone struct {
+type drySingle struct {
 	Bench
 	of *dry
 }
 
-func (d *dryLone) Draw(dist distribution.Kind, seeds []uint64) error {
+func (d *drySingle) Draw(dist distribution.Kind, seeds []uint64) error {
 	return d.of.Draw(dist, seeds)
 }
 
@@ -95,8 +95,8 @@ func TestCounts(t *testing.T) {
 		if err := r.Measure(); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Solo) != c.extra || len(s.Stateful) != c.extra || f.lone[gates.SideCandidate] != c.singles || (Plan{Pairs: c.pairs}).LoneLaunches(c.batch, 1) != c.singles {
-			t.Errorf("%d pairs of batches of %d: %d solo, %d kept, %d alone", c.pairs, c.batch, len(s.Solo), len(s.Stateful), f.lone[gates.SideCandidate])
+		if len(s.Solo) != c.extra || len(s.Stateful) != c.extra || f.single[gates.SideCandidate] != c.singles || (Plan{Pairs: c.pairs}).SingleLaunches(c.batch, 1) != c.singles {
+			t.Errorf("%d pairs of batches of %d: %d solo, %d kept, %d alone", c.pairs, c.batch, len(s.Solo), len(s.Stateful), f.single[gates.SideCandidate])
 		}
 		if s.Solo[0] != 1000 || s.Stateful[0] != 1000 {
 			t.Errorf("times per launch: %v solo, %v kept", s.Solo[0], s.Stateful[0])

@@ -27,15 +27,15 @@ type fake struct {
 	ran     map[rune]bool // sides that ran on the last draw
 	order   string        // all sides that ran on a whole batch, draw by draw
 	timed   int           // draws of whole batches that were compared so far
-	alone   int           // compared outputs of lone launches and of their warm-up launches
-	lone    map[rune]int  // launches of a side that ran alone
+	alone   int           // compared outputs of single launches and of their warm-up launches
+	single  map[rune]int  // launches of a side that ran alone
 	warm    map[int]bool  // how many launches warmed up for one
 	live    int           // outputs kept and not dropped
 	bad     []string      // rules that were broken
 }
 
 func newFake() *fake {
-	return &fake{seeds: map[uint64]int{}, lone: map[rune]int{}, warm: map[int]bool{}, wrongDraw: -1}
+	return &fake{seeds: map[uint64]int{}, single: map[rune]int{}, warm: map[int]bool{}, wrongDraw: -1}
 }
 
 func (f *fake) broken(format string, args ...any) {
@@ -73,27 +73,27 @@ func (f *fake) Time(side rune, launches int) (Times, error) {
 	return Times{Device: time.Duration(launches) * time.Microsecond, Wall: time.Duration(launches) * 2 * time.Microsecond}, f.step()
 }
 
-// A fakeLone is the fake for launches that run alone.
-type fakeLone struct{ *fake }
+// A fakeSingle is the fake for launches that run alone.
+type fakeSingle struct{ *fake }
 
-func (f *fake) Lone(batch, warm int) (Bench, int, error) {
+func (f *fake) Single(batch, warm int) (Bench, int, error) {
 	if warm < 1 || warm >= batch {
 		f.broken("%d launches warm up", warm)
 	}
 	f.warm[warm] = true
-	return fakeLone{f}, warm + 1, nil
+	return fakeSingle{f}, warm + 1, nil
 }
 
-func (f fakeLone) Time(side rune, launches int) (Times, error) {
+func (f fakeSingle) Time(side rune, launches int) (Times, error) {
 	if launches != len(f.current) {
 		f.broken("the last of %d launches, and %d were drawn", launches, len(f.current))
 	}
-	f.lone[side]++
+	f.single[side]++
 	_, err := f.fake.Time(side, launches)
 	return Times{Device: 3 * time.Microsecond}, err
 }
 
-func (f fakeLone) Compare(launches int) ([]Difference, error) {
+func (f fakeSingle) Compare(launches int) ([]Difference, error) {
 	f.alone += launches
 	all := f.differences(launches)
 	if f.leaves {
@@ -102,7 +102,7 @@ func (f fakeLone) Compare(launches int) ([]Difference, error) {
 	return all, f.step()
 }
 
-func (f fakeLone) Keep(launch int) (Kept, error) {
+func (f fakeSingle) Keep(launch int) (Kept, error) {
 	k, err := f.fake.Keep(launch)
 	if err == nil {
 		k.(*fakeKept).wrong = f.leaves && launch == len(f.current)-1

@@ -25,12 +25,12 @@ type Bench interface {
 	Draw(dist distribution.Kind, seeds []uint64) error
 	// Time runs one side once on each of the first inputs of the last draw, as many as launches.
 	Time(side rune, launches int) (Times, error)
-	// Lone returns a bench for launches that run alone, in a series with batches of the given size.
+	// Single returns a bench for launches that run alone, in a series with batches of the given size.
 	// A draw of it has the returned number of launches, and its Time is that of one of them. The
 	// first of them, about as many as warm, only warm the code up. No code of the side can reach
 	// the inputs of the timed launch before all earlier launches of the side have finished with
 	// their outputs in place.
-	Lone(batch, warm int) (b Bench, launches int, err error)
+	Single(batch, warm int) (b Bench, launches int, err error)
 	// TimeKept is Time for the candidate with the state that its earlier launches left. ok is false
 	// if it keeps none.
 	TimeKept(launches int) (t Times, ok bool, err error)
@@ -48,7 +48,7 @@ type Bench interface {
 type Times struct {
 	Device time.Duration // by the clock that is judged
 	Wall   time.Duration // by the judge's clock
-	// First and Mean are set by a lone bench whose launches run in one process: the time of the
+	// First and Mean are set by a single bench whose launches run in one process: the time of the
 	// first launch, and the mean of the others. Device is their median.
 	First, Mean time.Duration
 }
@@ -185,7 +185,7 @@ func (r *Timing) Measure() (err error) {
 		return err
 	}
 	r.witness = newWitness(r)
-	if err := r.lone(); err != nil {
+	if err := r.single(); err != nil {
 		return err
 	}
 	blocks := runners.Blocks(r.rng, r.plan.Pairs)
@@ -232,9 +232,9 @@ func (r *Timing) block(k int, block string) error {
 	return nil
 }
 
-// LoneLaunches returns how many launches of a side run alone in a series whose samples are batches:
+// SingleLaunches returns how many launches of a side run alone in a series whose samples are batches:
 // half as many as there are pairs, and at least two of every kind of input.
-func (p Plan) LoneLaunches(batch, kinds int) int {
+func (p Plan) SingleLaunches(batch, kinds int) int {
 	if batch == 1 {
 		return 0
 	}
@@ -244,22 +244,22 @@ func (p Plan) LoneLaunches(batch, kinds int) int {
 // maxWarm bounds how many launches may warm the code up for one that runs alone.
 const maxWarm = 8
 
-// lone times launches that run alone, if a sample is a batch. Launches of a batch can share work,
-// because the inputs of all of them are in the side's memory at once. The inputs of a lone launch
+// single times launches that run alone, if a sample is a batch. Launches of a batch can share work,
+// because the inputs of all of them are in the side's memory at once. The inputs of a single launch
 // are not there before every earlier launch of the side has finished. So no other launch can have
 // done its work, and none follows that could finish it. If the candidate gains less alone than in a
 // batch, the gain in the batch is not real.
 //
 // The number of warm-up launches varies, so that no launch can detect that it is the timed one.
-func (r *Timing) lone() error {
+func (r *Timing) single() error {
 	kinds := len(r.series.Distributions)
-	count := r.plan.LoneLaunches(r.series.Batch, kinds)
+	count := r.plan.SingleLaunches(r.series.Batch, kinds)
 	if count == 0 {
 		return nil
 	}
 	s := &gates.Singles{Isolated: true}
 	for n := range count {
-		b, launches, err := r.bench.Lone(r.series.Batch, 1+r.rng.IntN(min(r.series.Batch-1, maxWarm)))
+		b, launches, err := r.bench.Single(r.series.Batch, 1+r.rng.IntN(min(r.series.Batch-1, maxWarm)))
 		if err != nil {
 			return err
 		}

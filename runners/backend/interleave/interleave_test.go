@@ -63,12 +63,12 @@ func TestSeries(t *testing.T) {
 		if s.Referenced < 1 || s.Referenced > plan.References+len(s.Distributions) || s.Worst.Bad != 0 || s.AgainstBaseline.MaxAbs > 0.01 {
 			t.Fatalf("run %d: %d outputs beside the reference, worst %+v, beside the baseline %+v", n, s.Referenced, s.Worst, s.AgainstBaseline)
 		}
-		count := plan.LoneLaunches(s.Batch, len(s.Distributions))
+		count := plan.SingleLaunches(s.Batch, len(s.Distributions))
 		if s.Single != nil && (len(s.Single.Candidate) != count || len(s.Single.Baseline) != count || !s.Single.Isolated || s.Single.Candidate[0] != 3000 || f.alone < 2*count) {
 			t.Fatalf("run %d: %+v of %d launches that ran alone, after others; want %d a side", n, s.Single, f.alone, count)
 		}
-		if f.lone[gates.SideBaseline] != count || f.lone[gates.SideCandidate] != count {
-			t.Fatalf("run %d: %v launches ran alone, want %d of both", n, f.lone, count)
+		if f.single[gates.SideBaseline] != count || f.single[gates.SideCandidate] != count {
+			t.Fatalf("run %d: %v launches ran alone, want %d of both", n, f.single, count)
 		}
 		if (s.Single != nil) != (s.Batch > 1) || (len(s.Stateful) > 0) != f.state || len(s.Solo) < 4 || s.Nanos[0] != 1000 || s.Wall[0] != 2000 {
 			t.Fatalf("run %d: %+v", n, s)

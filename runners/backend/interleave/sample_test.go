@@ -88,7 +88,7 @@ func (s *simulated) Keep(launch int) (Kept, error) {
 	return &simulatedKept{s, wrong}, nil
 }
 
-func (s *simulated) Lone(batch, warm int) (Bench, int, error) {
+func (s *simulated) Single(batch, warm int) (Bench, int, error) {
 	return s, warm + 1, nil
 }
 

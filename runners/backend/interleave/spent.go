@@ -24,9 +24,9 @@ func (m metered) Time(side rune, launches int) (t Times, err error) {
 	return t, err
 }
 
-func (m metered) Lone(batch, warm int) (b Bench, launches int, err error) {
+func (m metered) Single(batch, warm int) (b Bench, launches int, err error) {
 	err = runners.Spend(m.spent, gates.WorkMemory, func() error {
-		b, launches, err = m.Bench.Lone(batch, warm)
+		b, launches, err = m.Bench.Single(batch, warm)
 		return err
 	})
 	return metered{b, m.spent}, launches, err

@@ -26,7 +26,7 @@ gates:
   performance:
     target: {shapes: [small], speedup: ">= +10%"}
     rounds: {min: 6, max: 8}
-    looks: [6, 8]
+    interims: [6, 8]
     pairs: 4
     control: 50%
     solo_shift: 900%

@@ -167,13 +167,13 @@ func TestCommandOfARecord(t *testing.T) {
 		}
 	}
 	job, err := r.plan(plan.Options{Base: base, Head: head, Rounds: 7}).Job(t.Context(), "k")
-	if err != nil || slices.Max(job.Rule().Gates.Performance.Looks) != 7 || !slices.Equal(job.Notes, []string{"At most 7 rounds were allowed on the command line."}) {
+	if err != nil || slices.Max(job.Rule().Gates.Performance.Interims) != 7 || !slices.Equal(job.Notes, []string{"At most 7 rounds were allowed on the command line."}) {
 		t.Errorf("%v, %+v, %v", err, job.Rule().Gates.Performance, job.Notes)
 	}
 	most := int(job.Rule().Gates.Performance.Rounds.Max)
 	for rounds, want := range map[int][]string{most: nil, most + 1: {fmt.Sprintf("The command line has raised the maximum to %d rounds.", most+1)}} {
 		job, err := r.plan(plan.Options{Base: base, Head: head, Rounds: rounds}).Job(t.Context(), "k")
-		if err != nil || slices.Max(job.Rule().Gates.Performance.Looks) != rounds || !slices.Equal(job.Notes, want) {
+		if err != nil || slices.Max(job.Rule().Gates.Performance.Interims) != rounds || !slices.Equal(job.Notes, want) {
 			t.Errorf("%d rounds: %v, %+v, %v", rounds, err, job.Rule().Gates.Performance, job.Notes)
 		}
 	}

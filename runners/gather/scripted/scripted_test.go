@@ -24,7 +24,7 @@ gates:
   ptxas: {stack: {max: 64KiB}}
   correctness: {seeds: [0], distributions: [normal], norm_error: "<= 1%", determinism: true, end_to_end: {bad_elements: "<= 1%"}}
   sanitize: {shapes: [mission], secret_cases: 0}
-  performance: {target: {shapes: [mission], speedup: ">= +10%"}, rounds: {min: 6, max: 6}, looks: [6], pairs: 20, budget: 1h}
+  performance: {target: {shapes: [mission], speedup: ">= +10%"}, rounds: {min: 6, max: 6}, interims: [6], pairs: 20, budget: 1h}
 rules: [{name: default}]
 `
 

@@ -50,7 +50,7 @@ type Accuracy struct {
 const (
 	defaultDelta     = 0.05
 	defaultMaxRounds = 60
-	firstLook        = 4
+	firstInterim     = 4
 )
 
 // Kind is what the bad commit does worse than the good one.
@@ -138,15 +138,15 @@ func Search(ctx context.Context, n int, p Prober, want Accuracy) (*Result, error
 
 // A search is one call of Search.
 type search struct {
-	prober  Prober
-	plan    *stats.ResamplePlan
-	looks   []int
-	shares  []float64 // error rate of each look
-	alpha   float64   // of one decision
-	half    float64   // of the whole slowdown: slower is bad
-	known   map[string]int
-	skipped map[int]bool
-	result  *Result
+	prober   Prober
+	plan     *stats.ResamplePlan
+	interims []int
+	shares   []float64 // error rate of each interim analysis
+	alpha    float64   // of one decision
+	half     float64   // of the whole slowdown: slower is bad
+	known    map[string]int
+	skipped  map[int]bool
+	result   *Result
 }
 
 func newSearch(n int, p Prober, want Accuracy) (*search, error) {
@@ -165,14 +165,14 @@ func newSearch(n int, p Prober, want Accuracy) (*search, error) {
 		most = defaultMaxRounds
 	}
 	s := &search{prober: p, known: map[string]int{}, skipped: map[int]bool{}, result: &Result{First: n - 1, Last: -1, Delta: delta}}
-	for at := firstLook; at < most; at += max(1, at/4) {
-		s.looks = append(s.looks, at)
+	for at := firstInterim; at < most; at += max(1, at/4) {
+		s.interims = append(s.interims, at)
 	}
-	s.looks = append(s.looks, max(most, firstLook))
+	s.interims = append(s.interims, max(most, firstInterim))
 	// One decision about the bad commit, and one for each halving.
 	s.alpha = delta / float64(1+bits.Len(uint(n-1)))
 	var err error
-	if s.shares, err = stats.Spend(s.alpha, s.looks); err != nil {
+	if s.shares, err = stats.Spend(s.alpha, s.interims); err != nil {
 		return nil, err
 	}
 	s.plan, err = stats.NewResamplePlan(stats.MinResamples, 1)
@@ -310,7 +310,7 @@ func (s *search) time(ctx context.Context, commit int, threshold float64) (Step,
 	var of, by stats.Sample
 	step := Step{Commit: commit, State: Good, Unsure: true}
 	disturbed := 0
-	for look := 0; look < len(s.looks); {
+	for interim := 0; interim < len(s.interims); {
 		speed, wrong, err := s.prober.Round(ctx, commit)
 		if err != nil {
 			return Step{}, err
@@ -319,13 +319,13 @@ func (s *search) time(ctx context.Context, commit int, threshold float64) (Step,
 			return Step{}, unjudged{wrong}
 		}
 		if speed == 0 {
-			if disturbed++; disturbed > s.looks[len(s.looks)-1] {
+			if disturbed++; disturbed > s.interims[len(s.interims)-1] {
 				return Step{}, fmt.Errorf("%d rounds were disturbed (free the machine, and run it again)", disturbed)
 			}
 			continue
 		}
 		of.Rounds, by.Rounds = append(of.Rounds, []float64{speed}), append(by.Rounds, []float64{1})
-		if len(of.Rounds) < s.looks[look] {
+		if len(of.Rounds) < s.interims[interim] {
 			continue
 		}
 		d, err := s.plan.MeanRatio(of, by)
@@ -334,16 +334,16 @@ func (s *search) time(ctx context.Context, commit int, threshold float64) (Step,
 		}
 		step.Rounds, step.Speed = len(of.Rounds), d.Estimate
 		step.Lower, step.Upper = d.Bounds(s.alpha)
-		if d.PBelow(threshold) <= s.shares[look] {
+		if d.PBelow(threshold) <= s.shares[interim] {
 			step.State, step.Unsure = Bad, false
 			return step, nil
 		}
 		// At the bad commit only slower counts: the threshold is the good commit itself.
-		if d.PAbove(threshold) <= s.shares[look] {
+		if d.PAbove(threshold) <= s.shares[interim] {
 			step.State, step.Unsure = Good, false
 			return step, nil
 		}
-		look++
+		interim++
 	}
 	if step.Speed < threshold {
 		step.State = Bad

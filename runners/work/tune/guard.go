@@ -19,18 +19,18 @@ const guardShare = 0.2
 // slower than the incumbent on a shape, by more than the policy allows. Without a guard, the gate would have
 // to judge and defer one such candidate after the other.
 type guard struct {
-	limits map[string]float64 // the smallest incumbent/candidate, by shape
-	looks  []int
-	shares []float64 // of the proof about one arm on one shape, by look
-	plan   *stats.ResamplePlan
-	seen   map[string]map[string]*stats.Sample // by arm and shape
+	limits   map[string]float64 // the smallest incumbent/candidate, by shape
+	interims []int
+	shares   []float64 // of the proof about one arm on one shape, by interim analysis
+	plan     *stats.ResamplePlan
+	seen     map[string]map[string]*stats.Sample // by arm and shape
 }
 
 // newGuard prepares the proofs. Without limits, the guard refuses nothing.
 func newGuard(limits map[string]float64, opt RaceOptions, plan *stats.ResamplePlan) *guard {
-	looks := looksUpTo(max(opt.MaxRounds, firstLook))
+	interims := interimsUpTo(max(opt.MaxRounds, firstInterim))
 	return &guard{
-		limits: limits, looks: looks, shares: spend(opt.Delta/float64(max(opt.Arms, 1)*max(len(limits), 1)), looks), plan: plan,
+		limits: limits, interims: interims, shares: spend(opt.Delta/float64(max(opt.Arms, 1)*max(len(limits), 1)), interims), plan: plan,
 		seen: map[string]map[string]*stats.Sample{},
 	}
 }
@@ -43,7 +43,7 @@ func (g *guard) open(id string) bool {
 		for _, round := range sample.Rounds {
 			sum += math.Log(round[0])
 		}
-		if n := len(sample.Rounds); n < g.looks[len(g.looks)-1] && sum/float64(n) < math.Log(g.limits[shape]) {
+		if n := len(sample.Rounds); n < g.interims[len(g.interims)-1] && sum/float64(n) < math.Log(g.limits[shape]) {
 			return true
 		}
 	}
@@ -66,8 +66,8 @@ func (g *guard) refuse(id string, speedups map[string]float64) *arm.Refusal {
 		}
 		sample := g.seen[id][shape]
 		sample.Rounds = append(sample.Rounds, []float64{ratio})
-		look := slices.Index(g.looks, len(sample.Rounds))
-		if look < 0 {
+		interim := slices.Index(g.interims, len(sample.Rounds))
+		if interim < 0 {
 			continue
 		}
 		var incumbent stats.Sample
@@ -75,7 +75,7 @@ func (g *guard) refuse(id string, speedups map[string]float64) *arm.Refusal {
 			incumbent.Rounds = append(incumbent.Rounds, []float64{1})
 		}
 		d, err := g.plan.MeanRatio(*sample, incumbent)
-		if err == nil && d.PBelow(g.limits[shape]) <= g.shares[look] {
+		if err == nil && d.PBelow(g.limits[shape]) <= g.shares[interim] {
 			return &arm.Refusal{
 				Gate: gates.GatePerformance, Reason: gates.ReasonRegression,
 				Text: fmt.Sprintf("speedup %s on %s, proven in %d rounds (the policy asks for at least %s)", number.Speedup(d.Estimate-1), shape, d.Rounds, number.Speedup(g.limits[shape]-1)),

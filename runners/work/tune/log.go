@@ -219,7 +219,7 @@ func (h *Header) check() error {
 		return errors.New("search.shapes: there are none")
 	case !(h.Epsilon > 0 && h.Epsilon < 1):
 		return fmt.Errorf("search.epsilon: %v is no share", h.Epsilon)
-	case h.Candidates < 1 || h.MaxRounds < firstLook || h.MaxRounds > 10_000:
+	case h.Candidates < 1 || h.MaxRounds < firstInterim || h.MaxRounds > 10_000:
 		return fmt.Errorf("search: %d candidates and %d rounds are out of range", h.Candidates, h.MaxRounds)
 	}
 	return nil

@@ -18,20 +18,20 @@ import (
 // every remaining arm is proven to be at most epsilon faster than the best. An arm with that proof
 // stays in the race, but it is measured again only if a different arm becomes the best. The proofs are
 // those of the performance gate (package stats). All proofs together err with probability delta. Every
-// arm gets an equal part of delta and spends it over the looks, with larger shares first. Both kinds of
+// arm gets an equal part of delta and spends it over the interim analyses, with larger shares first. Both kinds of
 // proof use the same upper bound on the ratio of the arm's speed to the best's, so they share its error
 // rate.
 //
 // The values of the winner are still those of the luckiest arm. They prove nothing: the ordinary
 // gate measures the winner again.
 type Race struct {
-	epsilon float64
-	looks   []int
-	shares  []float64 // of one kind of proof about one arm, by look
-	plan    *stats.ResamplePlan
-	keepAll bool
-	racers  []*racer // in the order of entry
-	last    int      // the last round that was recorded
+	epsilon  float64
+	interims []int
+	shares   []float64 // of one kind of proof about one arm, by interim analysis
+	plan     *stats.ResamplePlan
+	keepAll  bool
+	racers   []*racer // in the order of entry
+	last     int      // the last round that was recorded
 }
 
 // A racer is one arm of a race.
@@ -59,7 +59,7 @@ const (
 	defaultEpsilon   = 0.01
 	defaultDelta     = 0.05
 	defaultMaxRounds = 40
-	firstLook        = 3
+	firstInterim     = 3
 )
 
 // NewRace prepares a race.
@@ -70,27 +70,27 @@ func NewRace(opt RaceOptions) (*Race, error) {
 	if !(opt.Delta > 0 && opt.Delta < 1) {
 		return nil, fmt.Errorf("a race cannot err with probability %v (choose one between 0 and 1)", opt.Delta)
 	}
-	looks := looksUpTo(max(opt.MaxRounds, firstLook))
-	shares := spend(opt.Delta/float64(max(opt.Arms, 1)), looks)
+	interims := interimsUpTo(max(opt.MaxRounds, firstInterim))
+	shares := spend(opt.Delta/float64(max(opt.Arms, 1)), interims)
 	plan, err := stats.NewResamplePlan(stats.MinResamples, 1)
-	return &Race{epsilon: opt.Epsilon, looks: looks, shares: shares, plan: plan, keepAll: opt.KeepAll}, err
+	return &Race{epsilon: opt.Epsilon, interims: interims, shares: shares, plan: plan, keepAll: opt.KeepAll}, err
 }
 
-// looksUpTo are the numbers of common rounds after which two arms are compared. Early looks are
+// interimsUpTo are the numbers of common rounds after which two arms are compared. Early interim analyses are
 // dense, because most arms of a search are far behind.
-func looksUpTo(most int) []int {
-	var looks []int
-	for n := firstLook; n < most; n += max(1, n/5) {
-		looks = append(looks, n)
+func interimsUpTo(most int) []int {
+	var interims []int
+	for n := firstInterim; n < most; n += max(1, n/5) {
+		interims = append(interims, n)
 	}
-	return append(looks, most)
+	return append(interims, most)
 }
 
-// spend divides an error rate over looks: the share of look k is proportional to 1/k. The first looks get
+// spend divides an error rate over interim analyses: the share of analysis k is proportional to 1/k. The first ones get
 // most, because most arms are far behind: if they leave early, the race saves most measurements.
-func spend(alpha float64, looks []int) []float64 {
-	shares, sum := make([]float64, len(looks)), 0.0
-	for k := range looks {
+func spend(alpha float64, interims []int) []float64 {
+	shares, sum := make([]float64, len(interims)), 0.0
+	for k := range interims {
 		shares[k] = 1 / float64(k+1)
 		sum += shares[k]
 	}
@@ -205,22 +205,22 @@ func (r *Race) Record(round int, values map[string]float64) []Drop {
 	return drops
 }
 
-// compare returns the speed of a over that of b, if this round is a look at the two, and the error
-// rate of the look. A pair that this round did not add to was looked at before.
+// compare returns the speed of a over that of b, if this round is an interim analysis of the two, and the error
+// rate of the analysis. A pair that this round did not add to was looked at before.
 func (r *Race) compare(a, b *racer, round int) (*stats.Distribution, float64) {
 	if !a.ran(round) || !b.ran(round) {
 		return nil, 0
 	}
 	of, by := common(a, b)
-	look := slices.Index(r.looks, len(of.Rounds))
-	if look < 0 {
+	interim := slices.Index(r.interims, len(of.Rounds))
+	if interim < 0 {
 		return nil, 0
 	}
 	d, err := r.plan.MeanRatio(of, by)
 	if err != nil {
 		return nil, 0 // values too large to add up: no proof
 	}
-	return d, r.shares[look]
+	return d, r.shares[interim]
 }
 
 func (a *racer) ran(round int) bool {
@@ -284,7 +284,7 @@ func (r *Race) Over() bool {
 	if best == nil {
 		return len(r.alive()) == 0
 	}
-	last := r.looks[len(r.looks)-1]
+	last := r.interims[len(r.interims)-1]
 	return !slices.ContainsFunc(r.alive(), func(a *racer) bool {
 		if a == best || a.near == best {
 			return false

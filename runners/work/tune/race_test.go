@@ -38,7 +38,7 @@ func TestRaceDrops(t *testing.T) {
 		t.Errorf("before the first round: best %q, decided %v, over %v", r.Best(), r.Decided(), r.Over())
 	}
 	drops := record(r, 0, 10, map[string]float64{"fast": 0.2, "slow": -0.3})
-	if len(drops) != 2 || drops[0].By != "fast" || drops[1].By != "fast" || drops[0].Rounds < firstLook {
+	if len(drops) != 2 || drops[0].By != "fast" || drops[1].By != "fast" || drops[0].Rounds < firstInterim {
 		t.Fatalf("dropped %+v, want the incumbent and slow, by fast", drops)
 	}
 	for _, d := range drops {
@@ -59,7 +59,7 @@ func TestRaceDrops(t *testing.T) {
 func TestRaceNoProofWithoutRounds(t *testing.T) {
 	r := newRace(t, 20)
 	r.Enter("fast", "slow")
-	if drops := record(r, 0, firstLook-1, map[string]float64{"fast": 3, "slow": -3}); len(drops) > 0 || r.Decided() {
+	if drops := record(r, 0, firstInterim-1, map[string]float64{"fast": 3, "slow": -3}); len(drops) > 0 || r.Decided() {
 		t.Errorf("two rounds dropped %v", drops)
 	}
 }
@@ -125,16 +125,16 @@ func TestRaceWithoutCommonRounds(t *testing.T) {
 	}
 }
 
-// TestSpend checks that all looks together spend the error rate.
+// TestSpend checks that all interim analyses together spend the error rate.
 func TestSpend(t *testing.T) {
-	sum, shares := 0.0, spend(0.05, looksUpTo(40))
+	sum, shares := 0.0, spend(0.05, interimsUpTo(40))
 	for k, share := range shares {
 		if sum += share; k > 0 && share > shares[k-1] {
-			t.Errorf("look %d spends %v, more than the one before", k, share)
+			t.Errorf("interim %d spends %v, more than the one before", k, share)
 		}
 	}
 	if math.Abs(sum-0.05) > 1e-12 {
-		t.Errorf("the looks spend %v of 0.05", sum)
+		t.Errorf("the interims spend %v of 0.05", sum)
 	}
 }
 

@@ -143,15 +143,15 @@ func (p *Process) NewSlots(c *driver.Context, set, count, size int) ([]driver.Bu
 	return all, nil
 }
 
-// NewLoneSlot creates a set's room for launches that run alone. The side has it mapped only during
+// NewSingleSlot creates a set's room for launches that run alone. The side has it mapped only during
 // such a launch.
-func (p *Process) NewLoneSlot(c *driver.Context, set, size int) (driver.Buffer, error) {
+func (p *Process) NewSingleSlot(c *driver.Context, set, size int) (driver.Buffer, error) {
 	made, files, err := newSlots(c, 1, size)
 	if err != nil {
 		return driver.Buffer{}, err
 	}
 	defer files[0].Close()
-	if err := p.send(request{Slots: &slotSet{Set: set, Size: made[0].Size, Count: 1, Lone: true}}, files...); err != nil {
+	if err := p.send(request{Slots: &slotSet{Set: set, Size: made[0].Size, Count: 1, Single: true}}, files...); err != nil {
 		return driver.Buffer{}, err
 	}
 	return made[0], p.settle(maxOwed)
@@ -195,10 +195,10 @@ func (p *Process) Run(problem, first, count int, cold bool) (time.Duration, erro
 	return time.Duration(a.Nanos), err
 }
 
-// RunAlone launches in the first warm slots from a cold cache, and then once in the lone slot,
+// RunAlone launches in the first warm slots from a cold cache, and then once in the single slot,
 // which the side cannot reach before. It returns the time of that launch.
 func (p *Process) RunAlone(problem, warm int) (time.Duration, error) {
-	a, err := p.ask(request{Run: &run{Problem: problem, Count: warm, Lone: true}})
+	a, err := p.ask(request{Run: &run{Problem: problem, Count: warm, Single: true}})
 	return time.Duration(a.Nanos), err
 }
 

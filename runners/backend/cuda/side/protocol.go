@@ -46,10 +46,10 @@ type Setup struct {
 
 // slotSet describes memory that comes with the packet, one descriptor per slot.
 type slotSet struct {
-	Set   int   `json:"set"`
-	Size  int64 `json:"size"`
-	Count int   `json:"count"`
-	Lone  bool  `json:"lone,omitempty"` // one slot, mapped only while a launch runs alone in it
+	Set    int   `json:"set"`
+	Size   int64 `json:"size"`
+	Count  int   `json:"count"`
+	Single bool  `json:"single,omitempty"` // one slot, mapped only while a launch runs alone in it
 }
 
 // A Problem is a shape, and the places of its launches' arguments in the slots of a set.
@@ -78,9 +78,9 @@ type run struct {
 	// Flush empties the caches first. The flush keeps the GPU busy until the launches are queued,
 	// so that the measured time includes no pause between two calls of the host.
 	Flush bool `json:"flush"`
-	// Lone times one more launch, in the lone slot of the problem's set, after the others have
+	// Single times one more launch, in the single slot of the problem's set, after the others have
 	// finished.
-	Lone bool `json:"lone,omitempty"`
+	Single bool `json:"single,omitempty"`
 }
 
 // An answer is the side's packet in reply to each request.

@@ -27,7 +27,7 @@ func Serve(socket int) error {
 	if first.Setup == nil {
 		return errors.New("a side is set up before anything else")
 	}
-	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, lone: map[int]loneSlot{}, problems: map[int]*prepared{}}
+	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, single: map[int]singleSlot{}, problems: map[int]*prepared{}}
 	go func() { // while the context is created
 		defer close(s.read)
 		s.manifest, s.unread = Built{Manifest: s.setup.Own}.Joined(s.setup.Manifest)
@@ -56,8 +56,8 @@ type server struct {
 	scratch  driver.Buffer // filling it flushes the L2
 	kernel   *Kernel
 	sets     map[int][]driver.Buffer
-	lone     map[int]loneSlot // by set
-	gate     *driver.Gate     // nil if the driver does not support gates
+	single   map[int]singleSlot // by set
+	gate     *driver.Gate       // nil if the driver does not support gates
 	problems map[int]*prepared
 }
 
@@ -66,9 +66,9 @@ type prepared struct {
 	launches []func() error
 	batch    func() error
 	size     int
-	// lone makes a launch that runs alone, in a slot that was just mapped.
-	lone     func(slot driver.DevicePtr) (func() error, error)
-	loneSlot loneSlot
+	// single makes a launch that runs alone, in a slot that was just mapped.
+	single     func(slot driver.DevicePtr) (func() error, error)
+	singleSlot singleSlot
 }
 
 // open creates the context. The context is never released: after a fault or an endless kernel the
@@ -156,7 +156,7 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 		return a, s.prepare(*r.Problem)
 	case r.Ready != nil:
 		return a, s.ready(*r.Ready)
-	case r.Run != nil && r.Run.Lone:
+	case r.Run != nil && r.Run.Single:
 		took, err := s.runAlone(*r.Run)
 		a.Nanos = took.Nanoseconds()
 		return a, err
@@ -188,8 +188,8 @@ func (s *server) addSlots(r slotSet, files []*os.File) error {
 		if err != nil {
 			return err
 		}
-		if r.Lone {
-			s.lone[r.Set] = loneSlot{shared, at}
+		if r.Single {
+			s.single[r.Set] = singleSlot{shared, at}
 			continue
 		}
 		slot, err := s.ctx.MapAt(shared, at)
@@ -238,13 +238,13 @@ func (s *server) prepare(p Problem) error {
 		ready.launches = append(ready.launches, launch)
 	}
 	s.problems[p.ID] = ready
-	if slot, ok := s.lone[p.Set]; ok && !p.Share {
-		ready.loneSlot = slot
-		ready.lone = func(at driver.DevicePtr) (func() error, error) {
+	if slot, ok := s.single[p.Set]; ok && !p.Share {
+		ready.singleSlot = slot
+		ready.single = func(at driver.DevicePtr) (func() error, error) {
 			return s.kernel.Prepare(p.Batch, p.Dims, args, offsets, at)
 		}
 		// This loads what the code needs. The launch itself is made when its slot is mapped.
-		if _, err := ready.lone(s.sets[p.Set][0].Ptr); err != nil {
+		if _, err := ready.single(s.sets[p.Set][0].Ptr); err != nil {
 			return err
 		}
 	}

@@ -124,7 +124,7 @@ type bench struct {
 
 	batch *oracle.InputBatch
 	places
-	alone     map[rune]driver.Buffer // each side's slot for launches that run alone: see Lone
+	alone     map[rune]driver.Buffer // each side's slot for launches that run alone: see Single
 	reference *oracle.Reference
 	again     *oracle.InputBatch // one launch, drawn again for the reference
 	drawn     []uint64
@@ -166,7 +166,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 			return nil, err
 		}
 		if plan.Batch > 1 && letter != gates.SideControl {
-			if b.alone[letter], err = process.NewLoneSlot(s.ctx, id, bytes); err != nil {
+			if b.alone[letter], err = process.NewSingleSlot(s.ctx, id, bytes); err != nil {
 				return nil, fmt.Errorf("making the slot of side %c for launches that run alone: %w", letter, err)
 			}
 		}
@@ -216,11 +216,11 @@ func (b *bench) Draw(dist distribution.Kind, seeds []uint64) error {
 	return b.stream.Synchronize()
 }
 
-// A lone bench times the last launch of a draw, in the slot that its side cannot reach before.
-type lone struct{ *bench }
+// A single bench times the last launch of a draw, in the slot that its side cannot reach before.
+type single struct{ *bench }
 
-// Lone implements [interleave.Bench].
-func (b *bench) Lone(_, warm int) (interleave.Bench, int, error) {
+// Single implements [interleave.Bench].
+func (b *bench) Single(_, warm int) (interleave.Bench, int, error) {
 	slots, regions := map[rune][]driver.Buffer{}, map[rune]scratchRegion{}
 	var err error
 	for letter, own := range b.alone {
@@ -231,10 +231,10 @@ func (b *bench) Lone(_, warm int) (interleave.Bench, int, error) {
 	}
 	l := *b
 	l.places, err = b.newPlaces(slots, regions)
-	return lone{&l}, warm + 1, err
+	return single{&l}, warm + 1, err
 }
 
-func (l lone) Time(letter rune, launches int) (t interleave.Times, err error) {
+func (l single) Time(letter rune, launches int) (t interleave.Times, err error) {
 	p := l.sides[letter]
 	if err := p.Ready(l.id, true); err != nil {
 		return t, blame(p, err)

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// withLone adds launches that ran alone to evidence in batches. A lone launch takes start
+// withSingle adds launches that ran alone to evidence in batches. A single launch takes start
 // longer than one in a batch; gains is how much faster the candidate's is than the
 // baseline's for each kind of input, and noise the spread of a launch, all in nanoseconds.
-func withLone(e *Evidence, start, noise float64, gains ...float64) {
+func withSingle(e *Evidence, start, noise float64, gains ...float64) {
 	rng := newRand(6, 6)
 	for r := range e.Performance.Rounds {
 		for i := range e.Performance.Rounds[r].Series {
@@ -57,7 +57,7 @@ func TestLaunchesThatRunAlone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := quiet(1.2).measured(newRand(2, 2), 6)
-			withLone(e, 2500, c.noise, c.gain)
+			withSingle(e, 2500, c.noise, c.gain)
 			expect(t, judged(t, gate10, e), c.outcome, c.reason, c.says)
 		})
 	}
@@ -65,10 +65,10 @@ func TestLaunchesThatRunAlone(t *testing.T) {
 
 // A gain that just meets its target in a batch is refuted by launches that gain less alone,
 // although they lack too little to prove that something is wrong with the figures.
-func TestLoneLaunchesRefute(t *testing.T) {
+func TestSingleLaunchesRefute(t *testing.T) {
 	e := quiet(1.11).measured(newRand(2, 2), 6)
 	claimed := simulatedNanos * (1 - 1/1.11)
-	withLone(e, 2500, 200, claimed-3000)
+	withSingle(e, 2500, 200, claimed-3000)
 	v := judged(t, gate10, e)
 	expect(t, v, Defer, ReasonTooSlow, "but single launches do not confirm it: a launch gains 9.93 µs in a batch and 6.8")
 	if len(v.ToPass) == 0 || !strings.Contains(v.ToPass[0], "make a single launch") {
@@ -77,15 +77,15 @@ func TestLoneLaunchesRefute(t *testing.T) {
 }
 
 // A batch whose gain is in doubt is refuted as well: nobody waits for more rounds of it.
-func TestLoneLaunchesRefuteWhatIsOpen(t *testing.T) {
+func TestSingleLaunchesRefuteWhatIsOpen(t *testing.T) {
 	e := quiet(1.102).measured(newRand(2, 2), 6)
-	withLone(e, 2500, 200, 6000)
+	withSingle(e, 2500, 200, 6000)
 	expect(t, judged(t, gate10, e), Defer, ReasonTooSlow, "but single launches do not confirm it: ")
 }
 
 // The allowance is no larger than half of what is asked: a short kernel cannot hide its
 // whole gain in it.
-func TestLoneLaunchesOfShortKernels(t *testing.T) {
+func TestSingleLaunchesOfShortKernels(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		micros  float64 // of the baseline
@@ -102,7 +102,7 @@ func TestLoneLaunchesOfShortKernels(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := scaled(1.15, c.micros*1e3/simulatedNanos)
-			withLone(e, 2500, 100, c.gain*c.micros*1e3*(1-1/1.15))
+			withSingle(e, 2500, 100, c.gain*c.micros*1e3*(1-1/1.15))
 			if v := judged(t, gate10, e); v.Outcome != c.outcome {
 				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 			}
@@ -111,7 +111,7 @@ func TestLoneLaunchesOfShortKernels(t *testing.T) {
 }
 
 // A guard claims no gain: an estimate within the allowance is enough, a proven loss is not.
-func TestLoneLaunchesOfAGuard(t *testing.T) {
+func TestSingleLaunchesOfAGuard(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		gain    float64
@@ -125,7 +125,7 @@ func TestLoneLaunchesOfAGuard(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := quiet(1).measured(newRand(2, 2), 6)
-			withLone(e, 2500, 200, c.gain)
+			withSingle(e, 2500, 200, c.gain)
 			v := judged(t, `{guard: {shapes: [mission], speedup: ">= -2%"}, pairs: 20}`, e)
 			if v.Outcome != c.outcome || v.Reason != c.reason {
 				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
@@ -135,30 +135,30 @@ func TestLoneLaunchesOfAGuard(t *testing.T) {
 }
 
 // A guard that allows half of the speed to be lost is confirmed as well.
-func TestLoneLaunchesOfAWideGuard(t *testing.T) {
+func TestSingleLaunchesOfAWideGuard(t *testing.T) {
 	for _, guard := range []string{"-50%", "-90%"} {
 		e := quiet(1.2).measured(newRand(2, 2), 6)
-		withLone(e, 2500, 200, simulatedNanos*(1-1/1.2))
+		withSingle(e, 2500, 200, simulatedNanos*(1-1/1.2))
 		expect(t, judged(t, `{guard: {shapes: [mission], speedup: ">= `+guard+`"}, pairs: 20}`, e), Pass, "", "Proven")
 	}
 }
 
 // Launches that share work for one kind of input are found, and the kind is named.
-func TestLoneLaunchesByKind(t *testing.T) {
+func TestSingleLaunchesByKind(t *testing.T) {
 	r := newRand(9, 1)
 	jitter := func() float64 { return math.Exp(0.003 * r.NormFloat64()) }
 	e := quiet(1).measured(newRand(1, 1), 6)
 	for i := range e.Performance.Rounds {
 		e.Performance.Rounds[i].Series = []Series{inKinds([]float64{1.25, 1.25, 1.25}, 21, jitter)}
 	}
-	withLone(e, 2500, 200, 20_000, 20_000, 5_000)
+	withSingle(e, 2500, 200, 20_000, 20_000, 5_000)
 	expect(t, judged(t, gate10, e), Defer, ReasonSuspicious, "on mission with large inputs a launch in a batch gains 20")
 }
 
 // One round that is far off does not make the others look like noise.
-func TestLoneLaunchesWithAnOutlierRound(t *testing.T) {
+func TestSingleLaunchesWithAnOutlierRound(t *testing.T) {
 	e := quiet(1.2).measured(newRand(2, 2), 6)
-	withLone(e, 2500, 200, -3*simulatedNanos)
+	withSingle(e, 2500, 200, -3*simulatedNanos)
 	far := e.Performance.Rounds[3].Series[0].Single
 	for i := range far.Candidate {
 		far.Candidate[i] *= 1000
@@ -168,9 +168,9 @@ func TestLoneLaunchesWithAnOutlierRound(t *testing.T) {
 
 // A round of batches without launches that ran alone confirms nothing. Evidence of
 // versions that had none at all keeps its verdict.
-func TestLoneLaunchesAreMissing(t *testing.T) {
+func TestSingleLaunchesAreMissing(t *testing.T) {
 	e := quiet(1.2).measured(newRand(2, 2), 6)
-	withLone(e, 2500, 200, simulatedNanos*(1-1/1.2))
+	withSingle(e, 2500, 200, simulatedNanos*(1-1/1.2))
 	e.Performance.Rounds[2].Series[0].Single = nil
 	expect(t, judged(t, gate10, e), Defer, ReasonInconclusive, "too few single launches were timed to confirm it")
 	for r := range e.Performance.Rounds {
@@ -181,7 +181,7 @@ func TestLoneLaunchesAreMissing(t *testing.T) {
 
 // A new kernel is timed beside copies of itself, which share work as it does: what it
 // takes alone tells.
-func TestLoneLaunchesOfANewKernel(t *testing.T) {
+func TestSingleLaunchesOfANewKernel(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		alone   float64 // beyond the time in a batch, in nanoseconds
@@ -195,7 +195,7 @@ func TestLoneLaunchesOfANewKernel(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := quiet(1).measured(newRand(2, 2), 6)
 			e.Baseline = nil
-			withLone(e, c.alone, 200, 0)
+			withSingle(e, c.alone, 200, 0)
 			v := judged(t, `{target: {shapes: [mission], p50: "<= 120us"}, pairs: 20}`, e)
 			if v.Outcome != c.outcome || v.Reason != c.reason {
 				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
@@ -205,7 +205,7 @@ func TestLoneLaunchesOfANewKernel(t *testing.T) {
 }
 
 // Where no launch is ever alone on a GPU's terms, waking a process is part of the time.
-func TestLoneLaunchesOnACPU(t *testing.T) {
+func TestSingleLaunchesOnACPU(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		gain, noise float64
@@ -217,7 +217,7 @@ func TestLoneLaunchesOnACPU(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := scaled(1.2, 0.05)
 			e.Mode = "cpu"
-			withLone(e, 4000, c.noise, c.gain)
+			withSingle(e, 4000, c.noise, c.gain)
 			if v := judged(t, gate10, e); v.Outcome != c.outcome {
 				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 			}

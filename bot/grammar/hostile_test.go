@@ -1,11 +1,11 @@
-package command_test
+package grammar_test
 
 import (
 	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 )
 
 // hostile returns comments of the maximum size that are designed to take long.
@@ -49,7 +49,7 @@ func TestHostileComments(t *testing.T) {
 	for name, body := range hostile() {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = command.Parse(body)
+		_, _ = grammar.Parse(body)
 		runtime.ReadMemStats(&after)
 		if spent := after.TotalAlloc - before.TotalAlloc; spent > 200<<20 {
 			t.Errorf("%s: a comment of %d KiB took %d MiB", name, len(body)>>10, spent>>20)
@@ -61,7 +61,7 @@ func BenchmarkHostile(b *testing.B) {
 	for name, body := range hostile() {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				_, _ = command.Parse(body)
+				_, _ = grammar.Parse(body)
 			}
 		})
 	}

@@ -1,13 +1,13 @@
-package command_test
+package grammar_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 )
 
-var reason = command.Override{Reason: "z"}
+var reason = grammar.Override{Reason: "z"}
 
 // hidden are comments in which GitHub shows the command as a quotation, as something other than
 // plain text, or not at all. Similar comments with a plain command are next to them.
@@ -85,13 +85,13 @@ var hidden = []comment{
 	{"longer than a comment", strings.Repeat("ü", 65536) + "\n\n/override z", nil},
 }
 
-func reason0(text string) command.Command { return command.Override{Reason: text} }
+func reason0(text string) grammar.Command { return grammar.Override{Reason: text} }
 
 // TestLookAlikes checks that a text that looks like a command to a person, but is none, is answered
 // and never executed.
 func TestLookAlikes(t *testing.T) {
 	for name, body := range map[string]string{"Cyrillic o": "/\u043everride z", "soft hyphen": "/over\u00adride z"} {
-		if r, ok := command.Parse(body); !ok || r.Command != nil || r.Mistake.Command != "override" {
+		if r, ok := grammar.Parse(body); !ok || r.Command != nil || r.Mistake.Command != "override" {
 			t.Errorf("%s: %v, %v", name, r, ok)
 		}
 	}

@@ -1,9 +1,9 @@
-// Package command parses the commands that people write in the comments of a pull request, such as
+// Package grammar parses the commands that people write in the comments of a pull request, such as
 // /rebench sdpa_fp8 rounds=20. Parse finds the command in a comment, as GitHub renders it; Request
 // is its stored form; Help lists the commands. It knows only the syntax and which role of the
 // policy a command needs. It does not check the author's role, which the caller does, or whether a
 // kernel or a ref exists, which the planner does.
-package command
+package grammar
 
 import (
 	"fmt"

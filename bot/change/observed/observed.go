@@ -1,7 +1,7 @@
-// Package facts reads the facts of a change out of what GitHub says of it, in an
+// Package observed reads the facts of a change out of what GitHub says of it, in an
 // answer or in a webhook. It asks GitHub nothing, and leaves empty what was not
 // said.
-package facts
+package observed
 
 import (
 	"cmp"

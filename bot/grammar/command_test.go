@@ -1,4 +1,4 @@
-package command_test
+package grammar_test
 
 import (
 	"encoding/json"
@@ -12,17 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-type Rebench = command.Rebench
+type Rebench = grammar.Rebench
 
 type comment struct {
 	name, body string
-	want       command.Command
+	want       grammar.Command
 }
 
 // commands are comments with their expected commands. A nil want means that the comment contains no
@@ -31,41 +31,41 @@ var commands = []comment{
 	{"bare", "/rebench", Rebench{}},
 	{"every argument", "/rebench sdpa_fp8 gemm shapes=mission,long seeds=0,1 rounds=20 vs=v1.2.0 profile",
 		Rebench{[]string{"sdpa_fp8", "gemm"}, []string{"mission", "long"}, []int64{0, 1}, 20, "v1.2.0", true}},
-	{"arguments in any order", "/rebench profile vs=self a rounds=1", Rebench{Kernels: []string{"a"}, Rounds: 1, Versus: command.Self, Profile: true}},
+	{"arguments in any order", "/rebench profile vs=self a rounds=1", Rebench{Kernels: []string{"a"}, Rounds: 1, Versus: grammar.Self, Profile: true}},
 	{"capitals", "/ReBench Sdpa ROUNDS=1000 Profile", Rebench{Kernels: []string{"Sdpa"}, Rounds: 1000, Profile: true}},
 	{"largest seed", "/rebench seeds=9223372036854775807,007", Rebench{Seeds: []int64{9223372036854775807, 7}}},
 	{"branch with slashes", "/rebench vs=origin/feature/x-1", Rebench{Versus: "origin/feature/x-1"}},
 	{"branch beyond ASCII", "/rebench vs=größer", Rebench{Versus: "größer"}},
 	{"ref with an equals sign", "/rebench vs=a=b", Rebench{Versus: "a=b"}},
-	{"cancel", "/cancel", command.Cancel{}},
-	{"tune", "/tune", command.Tune{}},
+	{"cancel", "/cancel", grammar.Cancel{}},
+	{"tune", "/tune", grammar.Tune{}},
 	{"tune with every argument", "/tune kernels/sdpa/ shapes=a,b variants=x,y budget=20m candidates=50 Proposer=genetic",
-		command.Tune{Kernel: "kernels/sdpa", Shapes: []string{"a", "b"}, Variants: []string{"x", "y"}, Minutes: 20, Candidates: 50, Proposer: "genetic"}},
-	{"tune for an hour", "/tune budget=1h", command.Tune{Minutes: 60}},
-	{"bisect", "/bisect", command.Bisect{}},
-	{"bisect with every argument", "/bisect sdpa v1.2..origin/main shapes=a rounds=20", command.Bisect{Kernel: "sdpa", Good: "v1.2", Bad: "origin/main", Shapes: []string{"a"}, Rounds: 20}},
-	{"bisect of a range alone", "/bisect 1a2b3c4..main", command.Bisect{Good: "1a2b3c4", Bad: "main"}},
-	{"explain", "/explain  ", command.Explain{}},
-	{"help", "/HELP", command.ShowHelp{}},
-	{"override", "/override accuracy first,  see #12 — ok?", command.Override{Reason: "accuracy first,  see #12 — ok?"}},
-	{"override with code", "/override `<!--` is literal here", command.Override{Reason: "`<!--` is literal here"}},
-	{"override of the longest reason", "/override " + strings.Repeat("ü", 500), command.Override{Reason: strings.Repeat("ü", 500)}},
-	{"approval", "/ok-to-test 1A2b3c4", command.OKToTest{SHA: "1a2b3c4"}},
-	{"approval of rules", "/approve-policy " + strings.Repeat("0A", 20), command.ApprovePolicy{SHA: strings.Repeat("0a", 20)}},
-	{"approval of SHA-256", "/ok-to-test " + strings.Repeat("0a", 32), command.OKToTest{SHA: strings.Repeat("0a", 32)}},
+		grammar.Tune{Kernel: "kernels/sdpa", Shapes: []string{"a", "b"}, Variants: []string{"x", "y"}, Minutes: 20, Candidates: 50, Proposer: "genetic"}},
+	{"tune for an hour", "/tune budget=1h", grammar.Tune{Minutes: 60}},
+	{"bisect", "/bisect", grammar.Bisect{}},
+	{"bisect with every argument", "/bisect sdpa v1.2..origin/main shapes=a rounds=20", grammar.Bisect{Kernel: "sdpa", Good: "v1.2", Bad: "origin/main", Shapes: []string{"a"}, Rounds: 20}},
+	{"bisect of a range alone", "/bisect 1a2b3c4..main", grammar.Bisect{Good: "1a2b3c4", Bad: "main"}},
+	{"explain", "/explain  ", grammar.Explain{}},
+	{"help", "/HELP", grammar.ShowHelp{}},
+	{"override", "/override accuracy first,  see #12 — ok?", grammar.Override{Reason: "accuracy first,  see #12 — ok?"}},
+	{"override with code", "/override `<!--` is literal here", grammar.Override{Reason: "`<!--` is literal here"}},
+	{"override of the longest reason", "/override " + strings.Repeat("ü", 500), grammar.Override{Reason: strings.Repeat("ü", 500)}},
+	{"approval", "/ok-to-test 1A2b3c4", grammar.OKToTest{SHA: "1a2b3c4"}},
+	{"approval of rules", "/approve-policy " + strings.Repeat("0A", 20), grammar.ApprovePolicy{SHA: strings.Repeat("0a", 20)}},
+	{"approval of SHA-256", "/ok-to-test " + strings.Repeat("0a", 32), grammar.OKToTest{SHA: strings.Repeat("0a", 32)}},
 	{"kernels by folder", "/rebench kernels/other/ scale", Rebench{Kernels: []string{"kernels/other", "scale"}}},
-	{"approval in full", "/ok-to-test " + strings.Repeat("0a", 20), command.OKToTest{SHA: strings.Repeat("0a", 20)}},
+	{"approval in full", "/ok-to-test " + strings.Repeat("0a", 20), grammar.OKToTest{SHA: strings.Repeat("0a", 20)}},
 
-	{"after text", "Thanks!\n/cancel", command.Cancel{}},
-	{"after a blank line", "Thanks!\n\n/cancel\n\nbye", command.Cancel{}},
+	{"after text", "Thanks!\n/cancel", grammar.Cancel{}},
+	{"after a blank line", "Thanks!\n\n/cancel\n\nbye", grammar.Cancel{}},
 	{"carriage returns", "Thanks!\r\n/rebench rounds=3\r\nbye", Rebench{Rounds: 3}},
-	{"three blanks", "   /cancel", command.Cancel{}},
+	{"three blanks", "   /cancel", grammar.Cancel{}},
 	{"hard and wide blanks", "\u00a0/rebench\u00a0a\u3000rounds=2\u200b", Rebench{Kernels: []string{"a"}, Rounds: 2}},
-	{"byte order mark", "\ufeff/cancel", command.Cancel{}},
-	{"tab between words", "/rebench\tsdpa", command.Rebench{Kernels: []string{"sdpa"}}},
-	{"only the first counts", "/cancel\n/rebench", command.Cancel{}},
+	{"byte order mark", "\ufeff/cancel", grammar.Cancel{}},
+	{"tab between words", "/rebench\tsdpa", grammar.Rebench{Kernels: []string{"sdpa"}}},
+	{"only the first counts", "/cancel\n/rebench", grammar.Cancel{}},
 	{"another bot's first", "/lgtm\n/rebench", nil},
-	{"a further line of a list item", "- done\n  /cancel", command.Cancel{}},
+	{"a further line of a list item", "- done\n  /cancel", grammar.Cancel{}},
 	{"hidden argument", "/rebench a <!-- b --> c", Rebench{Kernels: []string{"a", "c"}}},
 	{"hidden argument over lines", "/rebench a <!-- b\nc -->", Rebench{Kernels: []string{"a"}}},
 
@@ -85,8 +85,8 @@ var commands = []comment{
 	{"quoted after blanks", "  > /rebench", nil},
 	{"quoted, then said", "> /cancel\n\n/rebench", Rebench{}},
 	{"right below a quote, which goes on", "> why?\n/explain", nil},
-	{"below a quote and a blank line", "> why?\n\n/explain", command.Explain{}},
-	{"quoted fence left open", "> ```\n> x\n\n/cancel", command.Cancel{}},
+	{"below a quote and a blank line", "> why?\n\n/explain", grammar.Explain{}},
+	{"quoted fence left open", "> ```\n> x\n\n/cancel", grammar.Cancel{}},
 	{"quote of HTML", "<blockquote>\n<blockquote>x</blockquote>\n/rebench\n</blockquote>", nil},
 	{"fenced", "```\n/rebench\n```", nil},
 	{"fenced with a language", "```sh\n/rebench\n```\n", nil},
@@ -94,12 +94,12 @@ var commands = []comment{
 	{"fenced at length", "````\n```\n/rebench\n```\n````", nil},
 	{"fence never closed", "```\ncode\n\n/rebench", nil},
 	{"fence after blanks", "   ```\n/rebench\n   ```", nil},
-	{"after a fence", "```\n/rebench\n```\n/cancel", command.Cancel{}},
-	{"no fence: info with a backtick", "``` a`b\n/cancel", command.Cancel{}},
+	{"after a fence", "```\n/rebench\n```\n/cancel", grammar.Cancel{}},
+	{"no fence: info with a backtick", "``` a`b\n/cancel", grammar.Cancel{}},
 	{"fence in a list item", "- ```\n  /rebench\n  ```", nil},
 	{"fence below a list item", "1. see\n   ```\n   /rebench\n   ```", nil},
 	{"fence that its list item ends", "- a\n  ```\n  code\n\ntext\n```\n/rebench\n```", nil},
-	{"after a list item's fence", "- ```\n  x\n\n/cancel", command.Cancel{}},
+	{"after a list item's fence", "- ```\n  x\n\n/cancel", grammar.Cancel{}},
 	{"indented", "text\n\n    /rebench", nil},
 	{"indented by a tab", "\t/rebench", nil},
 	{"indented by blank and tab", "  \t/rebench", nil},
@@ -108,13 +108,13 @@ var commands = []comment{
 	{"inline code that ends in a deep line", "run `x\n/rebench\n      y`", nil},
 	{"inline code over a line with a number", "run `x\n2026. We\n/rebench` again", nil},
 	{"backtick that opens nothing", "it`s slow\n/rebench", Rebench{}},
-	{"backtick in a heading", "# `\n/cancel\n`", command.Cancel{}},
-	{"backtick escaped", "a \\` b\n/cancel\n`", command.Cancel{}},
+	{"backtick in a heading", "# `\n/cancel\n`", grammar.Cancel{}},
+	{"backtick escaped", "a \\` b\n/cancel\n`", grammar.Cancel{}},
 	{"pre", "<PRE class=x>\n/rebench\n</pre>", nil},
-	{"code element", "<code>\n/rebench\n</code>\n\n/cancel", command.Cancel{}},
+	{"code element", "<code>\n/rebench\n</code>\n\n/cancel", grammar.Cancel{}},
 	{"code element, which goes on to a blank line", "<code>\n/rebench\n</code>\n/cancel", nil},
 	{"HTML comment", "<!--\n/rebench\n-->", nil},
-	{"HTML comment with a blank line", "<!-- template\n\n/rebench\n\n--> \n\n/cancel", command.Cancel{}},
+	{"HTML comment with a blank line", "<!-- template\n\n/rebench\n\n--> \n\n/cancel", grammar.Cancel{}},
 	{"HTML comment never closed", "<!--\n/rebench", nil},
 	{"HTML comment in a paragraph", "hello <!-- see\n/rebench -->", nil},
 	{"after an HTML comment's end", "<!--\n--> /rebench\n", nil},
@@ -130,7 +130,7 @@ var commands = []comment{
 func TestParse(t *testing.T) {
 	for _, test := range slices.Concat(commands, hidden) {
 		t.Run(test.name, func(t *testing.T) {
-			got, ok := command.Parse(test.body)
+			got, ok := grammar.Parse(test.body)
 			if ok != (test.want != nil) || got.Mistake != nil {
 				t.Fatalf("got %v, %v, %v", got, ok, got.Mistake)
 			}
@@ -145,10 +145,10 @@ func TestParse(t *testing.T) {
 }
 
 // checkRoundTrip formats a request as a comment and as JSON, and parses both again.
-func checkRoundTrip(t *testing.T, r command.Request) {
+func checkRoundTrip(t *testing.T, r grammar.Request) {
 	t.Helper()
 	if c := r.Command; c != nil {
-		if again, ok := command.Parse(c.String()); !ok || !cmp.Equal(r, again) {
+		if again, ok := grammar.Parse(c.String()); !ok || !cmp.Equal(r, again) {
 			t.Fatalf("%#v is written %q, which reads %#v, %v", c, c, again, ok)
 		}
 	}
@@ -156,7 +156,7 @@ func checkRoundTrip(t *testing.T, r command.Request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again command.Request
+	var again grammar.Request
 	if err := json.Unmarshal(stored, &again); err != nil || !cmp.Equal(r, again) {
 		t.Fatalf("%#v is stored as %s, which reads %#v, %v", r, stored, again, err)
 	}
@@ -221,7 +221,7 @@ func TestMistakes(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, ok := command.Parse(test.body)
+			got, ok := grammar.Parse(test.body)
 			if got.Command != nil || !ok || got.Mistake == nil {
 				t.Fatalf("got %v, %v", got, ok)
 			}
@@ -244,8 +244,8 @@ func TestRoles(t *testing.T) {
 	for body, want := range map[string]policy.Role{
 		"/rebench": "r", "/tune": "t", "/bisect": "b", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/approve-policy 1234567": "a", "/help": "h",
 	} {
-		r, _ := command.Parse(body)
-		if got := command.Needs(r.Command, roles); got != want {
+		r, _ := grammar.Parse(body)
+		if got := grammar.Needs(r.Command, roles); got != want {
 			t.Errorf("%s needs %q, want %q", body, got, want)
 		}
 	}
@@ -253,7 +253,7 @@ func TestRoles(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	const path = "testdata/help.md"
-	got := command.Help(policy.Commands{
+	got := grammar.Help(policy.Commands{
 		Rebench: "write", Tune: "write", Bisect: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", ApprovePolicy: "maintain", Help: "read",
 	}, false)
 	if *update {
@@ -263,12 +263,12 @@ func TestHelp(t *testing.T) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("no golden file (go test ./bot/command -update writes it): %v", err)
+		t.Fatalf("no golden file (go test ./bot/grammar -update writes it): %v", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s differs (-golden +got; -update accepts):\n%s", path, diff)
 	}
-	if r, ok := command.Parse(got); ok {
+	if r, ok := grammar.Parse(got); ok {
 		t.Errorf("the help is itself a command: %v", r)
 	}
 }
@@ -283,7 +283,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("/override a <!<!-- x -->-- y -->")
 	f.Add("/rebench shapes=a,,b @org/team")
 	f.Fuzz(func(t *testing.T, body string) {
-		r, ok := command.Parse(body)
+		r, ok := grammar.Parse(body)
 		if ok != (r.Command != nil || r.Mistake != nil) || r.Command != nil && r.Mistake != nil {
 			t.Fatalf("got %#v, %v", r, ok)
 		}

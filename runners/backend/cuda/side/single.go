@@ -6,14 +6,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
 )
 
-// A loneSlot is memory that the judge owns and this process has a handle to, and reserved addresses
+// A singleSlot is memory that the judge owns and this process has a handle to, and reserved addresses
 // at which nothing is mapped. No kernel can reach the memory before it is mapped there.
-type loneSlot struct {
+type singleSlot struct {
 	memory driver.Shared
 	at     driver.DevicePtr
 }
 
-// runAlone times one launch that runs alone. The judge has written its inputs into the lone slot.
+// runAlone times one launch that runs alone. The judge has written its inputs into the single slot.
 // The launches before it load the code again, which the flush evicted. They have finished before
 // the slot is mapped and the launch's parameters are written. So no earlier launch can have seen
 // either, and the kernel must do all of the work between the two events.
@@ -28,11 +28,11 @@ func (s *server) runAlone(r run) (took time.Duration, err error) {
 	if err := s.kernel.Wait(); err != nil {
 		return 0, err
 	}
-	slot, err := s.ctx.MapAt(p.loneSlot.memory, p.loneSlot.at)
+	slot, err := s.ctx.MapAt(p.singleSlot.memory, p.singleSlot.at)
 	if err != nil {
 		return 0, err
 	}
-	launch, err := p.lone(slot.Ptr)
+	launch, err := p.single(slot.Ptr)
 	if err != nil {
 		return 0, err
 	}

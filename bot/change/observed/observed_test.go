@@ -1,4 +1,4 @@
-package facts_test
+package observed_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
@@ -37,14 +37,14 @@ func TestPull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := want
 			want.Fork = test.fork
-			asked := facts.OfPull("olga/kernels", "main", client.Pull{
+			asked := observed.OfPull("olga/kernels", "main", client.Pull{
 				Number: 5, Title: "Faster", Author: "ann", Draft: true, Open: true, Merged: true, Labels: []string{"perf"},
 				HeadSHA: "aa", HeadRepo: test.asked, BaseRef: "next", UpdatedAt: at,
 			})
 			if diff := cmp.Diff(want, asked); diff != "" {
 				t.Errorf("the answer (-want +got):\n%s", diff)
 			}
-			told := facts.OfEvent(webhook.PullRequest{
+			told := observed.OfEvent(webhook.PullRequest{
 				Origin: origin, Number: 5, Title: "Faster", Author: webhook.User{Login: "ann"}, Draft: true, Open: true, Merged: true,
 				Labels: []string{"perf"}, HeadSHA: "aa", HeadRepo: test.told, BaseRef: "next", UpdatedAt: at,
 			})
@@ -68,7 +68,7 @@ func TestGroup(t *testing.T) {
 		"no such number": {"checks_requested", "refs/heads/gh-readonly-queue/main/pr-1234567890-cc", true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := facts.OfGroup(webhook.MergeGroup{
+			got := observed.OfGroup(webhook.MergeGroup{
 				Origin: origin, Action: test.action, HeadSHA: "aa", HeadRef: test.branch, BaseSHA: "bb", BaseRef: "refs/heads/main",
 			})
 			want := change.Facts{Repo: "olga/kernels", DefaultBranch: "main", Open: test.open, Head: "aa", Base: "main", BaseSHA: "bb", Pulls: test.pulls}
@@ -93,7 +93,7 @@ func TestRemark(t *testing.T) {
 		"a dismissed review": {webhook.Review{Remark: said, State: "dismissed"}, "", false},
 		"a push":             {webhook.Push{}, "", false},
 	} {
-		said, at, ok := facts.OfRemark(test.event)
+		said, at, ok := observed.OfRemark(test.event)
 		if ok != test.ok || at.ID != test.id || ok && said.Body != "/help" || !ok && said.Body != "" {
 			t.Errorf("%s: %v, %v, %v", name, said, at, ok)
 		}

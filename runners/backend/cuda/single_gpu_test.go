@@ -72,9 +72,9 @@ extern "C" __global__ void scale(const float *const __grid_constant__ px, float 
 `, window, of, neighbours, extra, longLoop)
 }
 
-// servesLone notes the addresses that launches were given where nothing resets it, and computes at those that its own are not:
+// servesSingle notes the addresses that launches were given where nothing resets it, and computes at those that its own are not:
 // a launch that runs alone has had the same address before.
-const servesLone = `        if (g == NEIGHBOURS) {
+const servesSingle = `        if (g == NEIGHBOURS) {
             __shared__ unsigned long long noted[64]; // what an earlier launch on this multiprocessor left
             unsigned long long own = (unsigned long long)px, other = 0;
             for (int k = 0; k < 64; k++)
@@ -86,7 +86,7 @@ const servesLone = `        if (g == NEIGHBOURS) {
         }
 `
 
-const lonePolicy = `version: 1
+const singlePolicy = `version: 1
 gates:
   correctness: {shapes: [small, mission], seeds: [0, 1], distributions: [normal, uniform], secret_cases: 4, norm_error: "<= 1%"}
   performance:
@@ -114,7 +114,7 @@ func TestRecordedSharedWork(t *testing.T) {
 		"serves-one-neighbour":             {gates.Defer, "single launches do not confirm it"},
 		"an-honest-gain":                   {gates.Pass, "Proven"},
 	} {
-		if v := judgeRecorded(t, filepath.Join("lone", name), lonePolicy); v.Outcome != want.outcome || !strings.Contains(v.Summary, want.says) {
+		if v := judgeRecorded(t, filepath.Join("lone", name), singlePolicy); v.Outcome != want.outcome || !strings.Contains(v.Summary, want.says) {
 			t.Errorf("%s: %s (%s): %s", name, v.Outcome, v.Reason, v.Summary)
 		} else {
 			t.Logf("%s: %s (%s): %s", name, v.Outcome, v.Reason, v.Summary)
@@ -122,7 +122,7 @@ func TestRecordedSharedWork(t *testing.T) {
 	}
 }
 
-// Launches of a batch that share work gain nothing alone: no gain passes that lone launches do not show.
+// Launches of a batch that share work gain nothing alone: no gain passes that single launches do not show.
 func TestSharedWorkOnGPU(t *testing.T) {
 	needsGPU(t)
 	needsCompiler(t)
@@ -146,13 +146,13 @@ reference`).Replace(string(text))
 		{"neighbours within 2 KiB", sharing(2048, 7, 1, ""), gates.Defer, "suspicious too-slow", ""},
 		{"neighbours within 16 KiB", sharing(16384, 7, 1, ""), gates.Defer, "suspicious too-slow", ""},
 		{"neighbours within 64 KiB", sharing(65536, 7, 1, ""), gates.Defer, "suspicious too-slow correctness", ""},
-		{"also serves the lone launch", sharing(2048, 7, 1, servesLone), gates.Defer, "suspicious too-slow correctness", ""},
+		{"also serves the lone launch", sharing(2048, 7, 1, servesSingle), gates.Defer, "suspicious too-slow correctness", ""},
 		{"serves three neighbours", sharing(2048, 3, 1, ""), gates.Defer, "suspicious too-slow", ""},
 		{"serves one neighbour", sharing(2048, 1, 1, ""), gates.Defer, "suspicious too-slow", ""},
 		{"an honest gain", faster, gates.Pass, "", "Proven"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e, v := trial{manifest: manifest, policy: lonePolicy, baseline: honest, candidate: c.source, timeout: 2 * time.Second}.gather(t)
+			e, v := trial{manifest: manifest, policy: singlePolicy, baseline: honest, candidate: c.source, timeout: 2 * time.Second}.gather(t)
 			if v.Outcome != c.outcome || c.reasons != "" && !strings.Contains(" "+c.reasons+" ", " "+string(v.Reason)+" ") || !strings.Contains(v.Summary, c.says) {
 				t.Errorf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
 			}
