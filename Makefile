@@ -68,15 +68,15 @@ lint: vet ## run gofmt, vet and staticcheck
 # twice as many run as there are cores.
 test: ## run gofmt, vet and all tests but the long ones
 	@$(MAKE) --no-print-directory -j8 setup vet
-	go test -vet=off $(if $(CI),-count=1) -timeout=30m -ldflags='-s -w' -parallel=$$((2 * $$(nproc))) ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
+	.ci/in-memory go test -vet=off $(if $(CI),-count=1) -timeout=30m -ldflags='-s -w' -parallel=$$((2 * $$(nproc))) ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
 
 # staticcheck, simulations, series of kills and faults, attacks on the clock, every compiler, and the
 # race detector. It needs a machine that does nothing else.
 .PHONY: test-long
 test-long: setup lint ## run staticcheck, the long tests, and the others with the race detector
-	@.ci/test-long
+	@.ci/in-memory .ci/test-long
 
-# All of the bot's stories while GitHub's replicas lag; make test runs some of them this way.
+# All of the bot's stories while GitHub's replicas lag; make test-long runs some of them this way.
 .PHONY: lag-test
 lag-test: ## run the bot's stories while GitHub's replicas lag
 	KERNELGATE_LAG=yes go test -count=1 -timeout=30m ./bot/controller

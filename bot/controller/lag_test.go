@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/internal/long"
 )
 
 // Stories of every kind end in the same way while GitHub's replicas are behind: commits that
 // checks do not know, pull requests that are not there or as they were, refs that git does not
 // show. Golden files are the same.
 func TestLagged(t *testing.T) {
+	long.Test(t)
 	before := met.Load()
 	t.Cleanup(func() { // after all stories
 		if !watched && met.Load() == before {

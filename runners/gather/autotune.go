@@ -42,7 +42,7 @@ func tuningNotes(baseline, candidate *gates.Tuning) []string {
 	if was := measured(baseline); was != which && len(baseline.Offered) > 0 {
 		which += "; for the baseline " + was
 	}
-	notes = append(notes, fmt.Sprintf("@triton.autotune offers %s. runners.Measured is %s.", counted(candidate.Offered), which))
+	notes = append(notes, fmt.Sprintf("@triton.autotune offers %s. Measured is %s.", counted(candidate.Offered), which))
 	if len(candidate.Refused) > 0 {
 		notes = append(notes, fmt.Sprintf("Not every configuration of @triton.autotune compiles, and Triton's own tuner would pass over it: %s.", listed(candidate.Refused)))
 	}

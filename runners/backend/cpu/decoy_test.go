@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -59,6 +60,9 @@ func TestDecoysHideNothing(t *testing.T) {
 		{"honest", "1", "0", 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "few decoys" && c.name != "honest" {
+				long.Test(t)
+			}
 			t.Parallel()
 			w := a.worker(t, strings.ReplaceAll(c.name, " ", "-"), fmt.Sprintf(deceives, c.decoy, c.wrong, c.elements))
 			round, err := w.Round(t.Context(), &policy.PerformanceGate{Pairs: 10}, []manifest.Shape{mission}, silent{})

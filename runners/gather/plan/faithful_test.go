@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
@@ -22,7 +23,7 @@ import (
 // Every file of the folders to build equals, byte by byte, the file in a fresh checkout of the
 // merge, or is reported as different. No equal file is reported.
 func TestLaidOutAsAMergeIs(t *testing.T) {
-	for seed := range uint64(24) {
+	for seed := range uint64(long.Times(6, 24)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := newTree(t)

@@ -13,21 +13,26 @@ import (
 	"testing"
 )
 
-// announced tells on standard output what a lab does, before it does it.
+// announced tells on standard output what a lab does, and waits for a byte on standard input before it does it.
 type announced struct{ *fakeLab }
 
+func announce(call string) {
+	fmt.Println("call " + call)
+	os.Stdin.Read(make([]byte, 1))
+}
+
 func (a announced) Build(ctx context.Context, id string, c Candidate) (Built, error) {
-	fmt.Println("call build " + id)
+	announce("build " + id)
 	return a.fakeLab.Build(ctx, id, c)
 }
 
 func (a announced) Check(ctx context.Context, id string, c Candidate) (Checked, error) {
-	fmt.Println("call check " + id)
+	announce("check " + id)
 	return a.fakeLab.Check(ctx, id, c)
 }
 
 func (a announced) Round(ctx context.Context, id string, c Candidate) (Timed, error) {
-	fmt.Printf("call round %d %s\n", a.round, id)
+	announce(fmt.Sprintf("round %d %s", a.round, id))
 	return a.fakeLab.Round(ctx, id, c)
 }
 
@@ -69,6 +74,10 @@ func TestKilledProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		permit, err := child.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +90,9 @@ func TestKilledProcess(t *testing.T) {
 			calls[what]++
 			if after--; after == 0 {
 				child.Process.Kill()
+			}
+			if after > 0 {
+				permit.Write([]byte{1})
 			}
 		}
 		child.Wait()
@@ -104,8 +116,7 @@ func TestKilledProcess(t *testing.T) {
 	for _, n := range calls {
 		again += n - 1
 	}
-	// A process that is killed may have a call under way on every processor, and announce a few more
-	// before it is gone.
+	// A process that is killed may have a call under way on every processor, and has recorded none of them.
 	if most := kills * (runtime.NumCPU() + 3); again > most {
 		t.Errorf("%d calls were repeated, want at most %d", again, most)
 	}
