@@ -92,7 +92,7 @@ func idle(e *gates.Evidence, total float64) string {
 		spent := spentOn(e, gate)
 		busy += spent[gates.WorkInputs] + spent[gates.WorkLaunches] + spent[gates.WorkComparisons]
 	}
-	if e.Device.Kind != "gpu" || busy == 0 || total <= 0 {
+	if e.Device.Kind != gates.DeviceGPU || busy == 0 || total <= 0 {
 		return ""
 	}
 	return fmt.Sprintf("The GPU drew inputs, ran the kernels or compared outputs in %.0f %% of this time.", 100*min(busy/total, 1))
