@@ -48,6 +48,9 @@ func TestExamples(t *testing.T) {
 			args := []string{"check", "--rounds", "6"}
 			want, status := "PASS · ", 0
 			switch {
+			case triton[example] && name == "faster":
+				long.Test(t) // the other change compiles the same
+				fallthrough
 			case triton[example]: // one architecture: Triton takes seconds for each of its configurations
 				args = []string{"check", "--static", "--arch", "sm_90"}
 			case !here[example]:

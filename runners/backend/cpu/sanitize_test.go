@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/distribution"
@@ -223,6 +224,7 @@ func TestSanitizersThatAreMissing(t *testing.T) {
 
 // The kernel that comes with the program passes the policy that comes with it.
 func TestSanitizersOnShippedStage(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	dir, err := filepath.Abs("../../../kernels/sdpa_cpu") // a path that stays, so that its builds can be kept
 	if err != nil {

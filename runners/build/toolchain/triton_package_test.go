@@ -90,7 +90,7 @@ func TestTritonReferenceBesideManifest(t *testing.T) {
 		"lists it by /proc":   {looks + "try:\n    os.listdir('/proc/self/cwd')\nexcept OSError:\n    pass\n", "it looks for modules in kernels/scale"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name != "looks at the folder" && name != "lists it by a link" {
+			if name != "lists it by a link" {
 				long.Test(t)
 			}
 			t.Parallel()
@@ -107,6 +107,7 @@ func TestTritonReferenceBesideManifest(t *testing.T) {
 
 // What cannot be imported is told with its line and what to do, and a package that is missing today may be there tomorrow.
 func TestTritonPackageMistakes(t *testing.T) {
+	long.Test(t)
 	c := realTritons(t)[0]
 	c.Cache = &Cache{Dir: t.TempDir()}
 	const scale = ".repository/src/kernelpkg/ops/scale.py"
