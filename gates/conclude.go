@@ -51,7 +51,7 @@ func conclude(e *Evidence, results []GateResult) conclusion {
 	if i := slices.IndexFunc(results, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {
 		return conclusion{outcome: Pass, found: results[i].Found}
 	}
-	runs := func(r GateResult) bool { return r.Gate != GateBuild && r.Gate != GatePTXAS }
+	runs := func(r GateResult) bool { return !r.Gate.Static() }
 	return conclusion{outcome: Pass, found: facts.AllPassed{Static: e.Candidate != nil && !slices.ContainsFunc(results, runs)}}
 }
 

@@ -53,6 +53,9 @@ var inOrder = []declared{
 	}},
 }
 
+// Static reports whether the gate judges what the build has produced: nothing runs for it.
+func (g Gate) Static() bool { return declaration(g).gathered == nil }
+
 func secondsOf[T any](part *T, seconds func(*T) float64) (float64, bool) {
 	if part == nil {
 		return 0, false

@@ -40,6 +40,7 @@ type Backend interface {
 	DumpCase(ctx context.Context, c Case) (*CaseDump, error)
 	// Artifacts lists files worth keeping.
 	Artifacts() []string
+	Arms
 }
 
 // Measured is the result of measuring a job.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,10 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune KERNEL",
 		Short: "Search the variants and toggles of a kernel, and have the gate prove the winner",
-		Long: "Builds and checks candidates from the space that the manifest declares, and races those that are\n" +
-			"right: every round times each of them paired with the incumbent, and an arm leaves the race when it\n" +
-			"is proven slower. The best one goes through the ordinary gate with fresh rounds and inputs.\n" +
+		Long: "Compiles every point of the space that the manifest declares, on all cores, and times them next to\n" +
+			"each other. The best few race: every round times each of them paired with the incumbent, and an arm\n" +
+			"leaves the race when it is proven slower. The winner goes through the ordinary gate with fresh rounds\n" +
+			"and inputs. In a space of more than 2,000 points a proposer chooses which are compiled.\n" +
 			"The log, the verdict and a chart are in results/tune-<UTC time>/. --serve and kernelgate open show\n" +
 			"them as a page, which is updated while the search runs.\n\n" +
 			"Exit status: 0 the gate passes a winner, 1 nothing is proven better, 2 bad input, 3 ERROR.",
@@ -78,9 +80,10 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringSliceVar(&opt.Variants, "variant", nil, "variants to search (default: all)")
 	f.StringSliceVar(&opt.Toggles, "toggle", nil, "toggles to search; the others keep the variant's values (default: all)")
 	f.StringSliceVar(&opt.Shapes, "shapes", nil, "shapes to race on (default: those that the policy times)")
-	f.StringVar(&opt.Proposer, "proposer", "local", "what suggests candidates: "+strings.Join(tune.Proposers(), ", ")+", or the path of a program with its arguments")
-	f.IntVar(&opt.Candidates, "candidates", 200, "maximum number of candidates")
-	f.DurationVar(&opt.Budget, "budget", 10*time.Minute, "maximum time of measuring, without compiling and without the gate's verdict")
+	f.StringVar(&opt.Proposer, "proposer", "", "what suggests candidates: "+strings.Join(tune.Proposers(), ", ")+", or the path of a program with its arguments (default: all points of a small space, and local in a large one)")
+	f.IntVar(&opt.Candidates, "candidates", 2000, "maximum number of candidates")
+	f.DurationVar(&opt.Budget, "budget", 10*time.Minute, "maximum time until the winner of the race is known; at most half of it is for compiling and the first look")
+	f.BoolVar(&opt.NoGate, "no-gate", false, "end with the winner of the race, and do not ask the gate")
 	f.StringVar(&epsilon, "epsilon", "1%", "end the race when no arm can be faster than the best by more than this")
 	f.IntVar(&opt.MaxRounds, "max-rounds", 0, "maximum number of rounds in which two arms are compared (default 40)")
 	f.BoolVar(&opt.Exhaustive, "exhaustive", false, "measure every point of the space in all rounds and drop nothing: the truth to compare a search with")
@@ -211,6 +214,7 @@ func replaySearch(cmd *cobra.Command, opt tune.Options, file string, all bool, s
 		return err
 	}
 	replay := tune.NewReplay(log)
+	opt.Proposer = cmp.Or(opt.Proposer, "local")
 	h := replay.Header(opt.Proposer, opt.Seed)
 	if cmd.Flags().Changed("candidates") {
 		h.Candidates = opt.Candidates

@@ -55,6 +55,7 @@ const Mode = manifest.ModeCommand
 // A Worker measures one job with the repository's own harness.
 type Worker struct {
 	runners.WithoutArtifacts
+	runners.WithoutArms
 	runners.WithoutDisassembly
 	runners.WithoutReference
 	job    runners.Job

@@ -55,6 +55,8 @@ type Worker struct {
 	python   *pyref.Reference // nil if the reference is in C
 	batches  map[string]int   // launches per sample, by shape
 	log      strings.Builder
+	arms     arms // of a search
+	once     bool // nothing is compiled twice, see BuildArm
 }
 
 // A compiler does what a [toolchain.CC] does.
@@ -157,7 +159,7 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 	if err != nil {
 		return b, nil, err
 	}
-	if strings.HasPrefix(name, string(runners.Candidate)) { // a baseline is merged already, with or without mistakes
+	if strings.HasPrefix(name, string(runners.Candidate)) && !w.once { // a baseline is merged already, with or without mistakes
 		if b.Error, err = w.checkKernel(ctx, name, side, variant); err != nil || b.Error != "" {
 			b.Diagnostics, b.Seconds = made.diagnostics, time.Since(start).Seconds()
 			return b, nil, err
@@ -196,7 +198,7 @@ func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Sid
 	m := w.job.Of(side)
 	call := toolchain.Compile{Dir: side.Dir, Source: source, Tree: w.job.Tree(side), In: toolchain.Here}
 	first, err := w.compile(ctx, name, "object", call, m.Entry, flags)
-	if err != nil {
+	if err != nil || w.once {
 		return first, err
 	}
 	same := func(in toolchain.Surroundings) error {

@@ -77,6 +77,8 @@ type Backend struct {
 	told       int                // files that describe its code to the process of a side
 	python     *pyref.Reference   // nil if the reference runs on the device
 	log        strings.Builder
+	arms       arms // of a search
+	once       bool // nothing is compiled twice, see BuildArm
 }
 
 // New finds the GPU and the compiler. Work that the backend starts ahead of its gate ends with ctx,

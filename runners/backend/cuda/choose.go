@@ -13,6 +13,10 @@ import (
 // its choice may take on this GPU.
 func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
 	b.ahead(ctx)
+	return b.build(ctx, role, side)
+}
+
+func (b *Backend) build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
 	if side.Variant != manifest.Choice {
 		build, built, err := b.buildVariant(ctx, role, side)
 		b.sides[role] = built

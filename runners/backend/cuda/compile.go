@@ -89,7 +89,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 	}
 	plain := nvcc{nvccOf, toolchain.NVCCBuild{
 		Dir: side.Dir, Source: m.SourceFile(variant), Entries: m.Entries(side.Variant), Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
-		Tree: *b.job.Tree(side), Seed: b.seed,
+		Tree: *b.job.Tree(side), Seed: b.seed, Once: b.once,
 	}}
 	switch m.Compiler {
 	case manifest.Triton:
@@ -97,7 +97,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		if err != nil {
 			return nil, err
 		}
-		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Root: m.Root, Include: m.IncludeFolders(), Arch: arch, Seed: b.seed}}, nil
+		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Root: m.Root, Include: m.IncludeFolders(), Arch: arch, Seed: b.seed, Once: b.once}}, nil
 	case manifest.PTX:
 		return ptxas{plain}, nil
 	case manifest.Program:
@@ -105,7 +105,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		if err != nil {
 			return nil, runners.SetupErrorf("%s is compiled by a command: %w", m.Name, err)
 		}
-		return program{by, toolchain.CommandBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant), Seed: b.seed}, nvccOf}, nil
+		return program{by, toolchain.CommandBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant), Seed: b.seed, Once: b.once}, nvccOf}, nil
 	}
 	return plain, nil
 }
@@ -193,7 +193,7 @@ func (b *Backend) ahead(ctx context.Context) {
 			}
 		}
 	}
-	if b.job.Rule().Gates.Correctness == nil {
+	if g := b.job.Rule().Gates; g.Correctness == nil && g.Performance == nil {
 		return
 	}
 	if m.ReferenceOnDevice() {

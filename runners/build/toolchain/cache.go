@@ -67,6 +67,12 @@ func (c *CUDA) cachedOutput(ctx context.Context, b NVCCBuild, path string) (o nv
 	if o, ok := c.Cache.load(key); ok {
 		return o, true, nil
 	}
+	if b.Once {
+		key = onceKey(key)
+		if o, ok := c.Cache.load(key); ok {
+			return o, true, nil
+		}
+	}
 	if o, err = c.compile(ctx, b, path); err != nil {
 		return o, false, err
 	}
@@ -76,6 +82,12 @@ func (c *CUDA) cachedOutput(ctx context.Context, b NVCCBuild, path string) (o nv
 		}
 	}
 	return o, false, nil
+}
+
+// onceKey names a build of a search, which was compiled only once. It must never be used for a gate.
+func onceKey(key string) string {
+	sum := sha256.Sum256([]byte("once " + key))
+	return hex.EncodeToString(sum[:])
 }
 
 // hidden refuses a cache that the compiler could see.

@@ -64,6 +64,7 @@ type CommandBuild struct {
 	Toggles map[string]int
 	Scratch string // existing folder; the cubin comes into a new one below it
 	Seed    uint64 // see NVCCBuild
+	Once    bool   // see NVCCBuild
 }
 
 // What a program writes to the folder that $OUT names.
@@ -110,6 +111,9 @@ func (c *Command) buildTwice(ctx context.Context, b CommandBuild, out string) (*
 			return c.build(ctx, b, out, in)
 		}
 		return c.build(ctx, b, again, in)
+	}
+	if b.Once {
+		return build(ctx, Here)
 	}
 	elsewhere := Elsewhere(cmp.Or(b.Seed, rand.Uint64()))
 	cubin, there, err := twice(ctx, elsewhere, build, func(*Cubin) bool { return false }) // a refusal is an error here

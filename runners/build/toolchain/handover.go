@@ -96,7 +96,7 @@ func (c *CUDA) readHanded(b NVCCBuild) (*Cubin, error) {
 
 // hand passes on a build that was compiled or found in the cache.
 func (c *CUDA) hand(b NVCCBuild, o nvccOutput) {
-	if c.Handover == nil || !c.Handover.Gives {
+	if c.Handover == nil || !c.Handover.Gives || b.Once {
 		return
 	}
 	key, err := c.cacheKey(b)
@@ -130,7 +130,7 @@ func (t *Triton) handed(b TritonBuild, kind manifest.Special) (nvccOutput, bool)
 
 // hand passes on the builds of all kinds that were compiled or found in the cache.
 func (t *Triton) hand(b TritonBuild, made []nvccOutput) {
-	if t.Handover == nil || !t.Handover.Gives {
+	if t.Handover == nil || !t.Handover.Gives || b.Once {
 		return
 	}
 	for i, kind := range b.Kinds {

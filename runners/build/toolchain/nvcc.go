@@ -31,6 +31,7 @@ type NVCCBuild struct {
 	Scratch string        // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration // of one program; 0 is that of sandbox.DeviceCompiler
 	Seed    uint64        // from which the surroundings of the second build are drawn, see Elsewhere; 0 draws an unpredictable one
+	Once    bool          // for a search, which decides nothing: there is no second build, and no gate uses this one
 
 	markers string // source to read behind Source, see markerSource
 }

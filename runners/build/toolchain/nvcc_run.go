@@ -35,7 +35,7 @@ const maxImage = 32 << 20
 // compile runs nvcc here and, at the same time, elsewhere, and then cuobjdump on the result. A source
 // that uses the names of files does not compile elsewhere; it is compiled again by other names.
 func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
-	if b.Trusted || b.isPTX() { // only ptxas reads PTX, and it knows no other files
+	if b.Trusted || b.Once || b.isPTX() { // only ptxas reads PTX, and it knows no other files
 		return c.compileHere(ctx, b, path)
 	}
 	again, err := os.MkdirTemp(b.Scratch, "again-")
@@ -127,7 +127,7 @@ func (c *CUDA) compileIn(ctx context.Context, b NVCCBuild, path string, in Surro
 	}
 	// In the repository's top folder nvcc looks for its own libraries and headers. What the source
 	// looks up is judged in the other surroundings.
-	if !b.Trusted && in.given != fromTop {
+	if !b.Trusted && !b.Once && in.given != fromTop {
 		refusal, err := c.lookups(ctx, b, r, in, filepath.Dir(path))
 		if err != nil || refusal != "" {
 			return nvccOutput{Log: log, Refusal: refusal, Final: true}, err

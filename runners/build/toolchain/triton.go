@@ -36,6 +36,7 @@ type TritonBuild struct {
 	Tree    runners.Tree // where Dir lies in its repository
 	Scratch string       // existing folder; the cubins come into a new one below it
 	Seed    uint64       // see NVCCBuild
+	Once    bool         // see NVCCBuild
 
 	describe bool // asks for the configurations and compiles nothing
 	each     bool // if a kind does not compile, the others are built all the same
@@ -155,6 +156,12 @@ func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput,
 			}
 			if made[i], cached[i] = t.Cache.load(keys[i]); cached[i] {
 				continue
+			}
+			if b.Once {
+				keys[i] = onceKey(keys[i])
+				if made[i], cached[i] = t.Cache.load(keys[i]); cached[i] {
+					continue
+				}
 			}
 		}
 		missing = append(missing, i)

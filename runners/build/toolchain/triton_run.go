@@ -41,6 +41,9 @@ func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, erro
 	refused := func(kinds []nvccOutput) bool {
 		return !slices.ContainsFunc(kinds, func(o nvccOutput) bool { return o.Refusal == "" })
 	}
+	if b.Once {
+		return build(ctx, Here)
+	}
 	elsewhere := Elsewhere(cmp.Or(b.Seed, rand.Uint64()))
 	kinds, there, err := twice(ctx, elsewhere, build, refused)
 	if err != nil || refused(kinds) {

@@ -58,6 +58,7 @@ type backend struct {
 	runners.WithoutArtifacts
 	runners.WithoutDisassembly
 	runners.WithoutReference
+	runners.WithoutArms
 	Runner
 	job runners.Job
 	rng *rand.Rand

@@ -135,6 +135,25 @@ func (b *Bench) Guards() map[string]float64 {
 	return limits
 }
 
+// Goals returns the smallest baseline/candidate that the policy's target asks for, for each shape of the bench that has one.
+func (b *Bench) Goals() map[string]float64 {
+	target := b.job.Rule().Gates.Performance.Target
+	if target == nil || target.Ratio() <= 0 {
+		return nil
+	}
+	var all []string
+	for _, s := range b.job.Manifest.Shapes {
+		all = append(all, s.Name)
+	}
+	goals := map[string]float64{}
+	for _, s := range b.shapes {
+		if slices.Contains(target.Shapes.Pick(all), s.Name) {
+			goals[s.Name] = target.Ratio()
+		}
+	}
+	return goals
+}
+
 // An Arm is one candidate on the bench. Its methods may not be called at the same time.
 type Arm struct {
 	bench *Bench
@@ -218,7 +237,7 @@ func (a *Arm) Build(ctx context.Context) (*Refusal, error) {
 	if b := a.Evidence().Baseline; b != nil && !b.OK {
 		return nil, fmt.Errorf("the baseline %s does not build: %s", b.Variant, b.Error)
 	}
-	return a.judge(gates.GateBuild, gates.GatePTXAS)
+	return judge(a.job, a.Evidence(), gates.Gate.Static)
 }
 
 // lacks refuses a candidate that does not take every shape of the race: its times would be about
@@ -242,6 +261,11 @@ func (a *Arm) Same() string {
 		return ""
 	}
 	return c.Code + "\n" + launch
+}
+
+// Checked reports whether Check has compared the candidate's outputs.
+func (a *Arm) Checked() bool {
+	return a.job.Rule().Gates.Correctness == nil || a.Evidence().Correctness != nil || a.IsBaseline()
 }
 
 // IsBaseline reports whether the candidate and the baseline are the same.
@@ -274,20 +298,24 @@ func (a *Arm) Sanitize(ctx context.Context) (*Refusal, error) {
 	return a.judge(gates.GateSanitize)
 }
 
-// judge returns the first of the gates that does not let the candidate go on.
-func (a *Arm) judge(of ...gates.Gate) (*Refusal, error) {
-	results := gates.PartialResults(a.job.Policy, a.Evidence())
-	for _, gate := range of {
-		i := slices.IndexFunc(results, func(r gates.GateResult) bool { return r.Gate == gate })
-		if i < 0 && gate == gates.GatePTXAS && a.job.Rule().Gates.PTXAS == nil {
+// judge returns a refusal if a gate whose evidence was gathered does not let the candidate go on.
+func (a *Arm) judge(gate gates.Gate) (*Refusal, error) {
+	return judge(a.job, a.Evidence(), func(g gates.Gate) bool { return g == gate })
+}
+
+// judge returns the first of some gates that does not let the candidate go on.
+func judge(job runners.Job, e *gates.Evidence, asked func(gates.Gate) bool) (*Refusal, error) {
+	judged := false
+	for _, r := range gates.PartialResults(job.Policy, e) {
+		if !asked(r.Gate) {
 			continue
 		}
-		if i < 0 {
-			return &Refusal{Gate: gate, Text: "evidence that the policy asks for is missing"}, nil
-		}
-		if r := results[i]; r.Status != gates.Passed && r.Status != gates.Informs {
+		if judged = true; r.Status != gates.Passed && r.Status != gates.Informs {
 			return refuse(r)
 		}
+	}
+	if !judged {
+		return &Refusal{Text: "evidence that the policy asks for is missing"}, nil
 	}
 	return nil, nil
 }
@@ -308,7 +336,7 @@ func refuse(r gates.GateResult) (*Refusal, error) {
 // that fails, or whose output is wrong while it is timed, is refused. Check comes first: without its
 // evidence the gates do not judge a round.
 func (a *Arm) Round(ctx context.Context) (gates.Round, *Refusal, error) {
-	if a.job.Rule().Gates.Correctness != nil && a.Evidence().Correctness == nil && !a.IsBaseline() {
+	if !a.Checked() {
 		return gates.Round{}, nil, fmt.Errorf("%s is to be timed, and its outputs were not compared", a.job.Candidate.Variant)
 	}
 	// Whatever a backend starts ahead for the next round ends here: the next round may be a

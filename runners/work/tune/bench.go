@@ -36,15 +36,27 @@ type BenchLab struct {
 	scratch string
 	gate    Gate
 
-	mu   sync.Mutex
-	arms map[string]*arm.Arm
-	dirs int
+	field  *arm.Field // nil if candidates cannot be timed next to each other
+	racing []string   // the arms of this round
+	racers []Candidate
+	timed  map[string]Timed
+
+	mu    sync.Mutex
+	arms  map[string]*arm.Arm
+	dirs  int
+	built map[string]bool // in the field
+	since time.Time       // when the first candidate was built that is not screened yet
 }
 
+const (
+	screenSamples = 5 // of every candidate on every shape
+	raceSamples   = 9
+)
+
 // NewBenchLab returns a lab for a job, whose baseline is the incumbent. Builds go to scratch.
-func NewBenchLab(bench *arm.Bench, space Space, job runners.Job, device, scratch string, gate Gate) *BenchLab {
+func NewBenchLab(bench *arm.Bench, field *arm.Field, space Space, job runners.Job, device, scratch string, gate Gate) *BenchLab {
 	return &BenchLab{
-		bench: bench, space: space, side: *job.Baseline, m: job.Of(*job.Baseline), text: cmp.Or(job.Baseline.ManifestText, job.ManifestText), device: device, scratch: scratch, gate: gate,
+		field: field, built: map[string]bool{}, bench: bench, space: space, side: *job.Baseline, m: job.Of(*job.Baseline), text: cmp.Or(job.Baseline.ManifestText, job.ManifestText), device: device, scratch: scratch, gate: gate,
 		arms: map[string]*arm.Arm{},
 	}
 }
@@ -53,7 +65,10 @@ func NewBenchLab(bench *arm.Bench, space Space, job runners.Job, device, scratch
 func (l *BenchLab) Device() string { return l.device }
 
 // Begin allows every round.
-func (l *BenchLab) Begin([]string) bool { return true }
+func (l *BenchLab) Begin(ids []string, all []Candidate) bool {
+	l.racing, l.racers, l.timed = ids, all, nil
+	return true
+}
 
 // maxOutput is how many messages of a compiler are kept.
 const maxOutput = 20
@@ -66,25 +81,109 @@ func (l *BenchLab) Build(ctx context.Context, id string, c Candidate) (Built, er
 		out.Refusal = &arm.Refusal{Gate: gates.GateBuild, Reason: gates.ReasonBuild, Text: err.Error()}
 		return out, nil
 	}
-	a, refusal, err := l.open(ctx, id, c)
+	l.mu.Lock()
+	if l.since.IsZero() {
+		l.since = start
+	}
+	l.mu.Unlock()
+	built, refusal, err := l.make(ctx, id, c)
 	if err != nil {
 		return out, err
 	}
-	out.Refusal = refusal
-	if b := a.Candidate(); b != nil {
-		out.Resources = b.Resources
-		for _, d := range b.Diagnostics[:min(len(b.Diagnostics), maxOutput)] {
-			out.Output = append(out.Output, d.String())
-		}
+	out.Refusal, out.Resources, out.Incumbent = refusal, built.Resources, built.Baseline
+	for _, d := range built.Diagnostics[:min(len(built.Diagnostics), maxOutput)] {
+		out.Output = append(out.Output, d.String())
 	}
-	if same := a.Same(); same != "" {
-		sum := sha256.Sum256([]byte(same))
+	if built.Same != "" {
+		sum := sha256.Sum256([]byte(built.Same))
 		out.Same = hex.EncodeToString(sum[:16])
 	}
-	out.Incumbent = a.IsBaseline()
 	out.Seconds = time.Since(start).Seconds()
 	if refusal != nil {
 		l.Release(id)
+	}
+	return out, nil
+}
+
+// make compiles a candidate in the field or, without one, on an arm of its own.
+func (l *BenchLab) make(ctx context.Context, id string, c Candidate) (arm.Built, *arm.Refusal, error) {
+	if l.field == nil {
+		a, refusal, err := l.open(ctx, id, c)
+		if err != nil || a.Candidate() == nil {
+			return arm.Built{}, refusal, err
+		}
+		return arm.Built{Build: *a.Candidate(), Same: a.Same(), Baseline: a.IsBaseline()}, refusal, nil
+	}
+	side, err := l.sideOf(c)
+	if err != nil {
+		return arm.Built{}, nil, err
+	}
+	built, refusal, err := l.field.Build(ctx, id, side, l.folder("candidate"))
+	if err == nil && refusal == nil {
+		l.mu.Lock()
+		l.built[id] = true
+		l.mu.Unlock()
+	}
+	return built, refusal, err
+}
+
+// Screen times candidates next to each other.
+func (l *BenchLab) Screen(ctx context.Context, ids []string, all []Candidate) ([]Screened, error) {
+	start := time.Now()
+	if !l.since.IsZero() {
+		start, l.since = l.since, time.Time{}
+	}
+	var out []Screened
+	if l.field == nil {
+		for i, id := range ids {
+			t, err := l.alone(ctx, id, all[i])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, Screened{Refusal: t.Refusal, Speedups: t.Speedups, Micros: t.Micros})
+		}
+	} else {
+		found, err := l.next(ctx, ids, all, screenSamples)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range found {
+			out = append(out, Screened{Refusal: t.Refusal, Differs: t.Differs, Speedups: t.Speedups, Micros: t.Micros, Noise: t.Noise})
+		}
+	}
+	for i := range out {
+		out[i].Seconds = time.Since(start).Seconds() / float64(len(out))
+	}
+	return out, nil
+}
+
+// next times candidates in the field. Those that an earlier part of the search has built are built again.
+func (l *BenchLab) next(ctx context.Context, ids []string, all []Candidate, samples int) ([]arm.Times, error) {
+	refused := map[string]*arm.Refusal{}
+	var ready []string
+	for i, id := range ids {
+		if !l.built[id] {
+			_, refusal, err := l.make(ctx, id, all[i])
+			if err != nil {
+				return nil, err
+			}
+			if refused[id] = refusal; refusal != nil {
+				continue
+			}
+		}
+		ready = append(ready, id)
+	}
+	found, err := l.field.Time(ctx, ready, samples)
+	if err != nil {
+		return nil, err
+	}
+	var out []arm.Times
+	for _, id := range ids {
+		if refused[id] != nil {
+			out = append(out, arm.Times{Refusal: refused[id]})
+			continue
+		}
+		out, found = append(out, found[0]), found[1:]
 	}
 	return out, nil
 }
@@ -232,9 +331,31 @@ func (l *BenchLab) Sanitize(ctx context.Context, id string, c Candidate) (Checke
 	return Checked{ID: id, Refusal: refusal, Seconds: time.Since(start).Seconds()}, err
 }
 
-// Round times the candidate and the incumbent once.
+// Round times the candidate and the incumbent once. The first call of a round times all its arms next to each other.
 func (l *BenchLab) Round(ctx context.Context, id string, c Candidate) (Timed, error) {
+	if l.field == nil {
+		return l.alone(ctx, id, c)
+	}
+	if l.timed == nil {
+		start := time.Now()
+		found, err := l.next(ctx, l.racing, l.racers, raceSamples)
+		if err != nil {
+			return Timed{}, err
+		}
+		l.timed = map[string]Timed{}
+		for i, t := range found {
+			l.timed[l.racing[i]] = Timed{Refusal: t.Refusal, Speedups: t.Speedups, Micros: t.Micros, Seconds: time.Since(start).Seconds() / float64(len(found))}
+		}
+	}
+	return l.timed[id], nil
+}
+
+// alone times a candidate in a round of its own.
+func (l *BenchLab) alone(ctx context.Context, id string, c Candidate) (Timed, error) {
 	a, refusal, err := l.arm(ctx, id, c)
+	if err == nil && refusal == nil && !a.Checked() {
+		refusal, err = a.Check(ctx)
+	}
 	if err != nil || refusal != nil {
 		return Timed{ID: id, Refusal: refusal}, err
 	}
@@ -272,6 +393,10 @@ func (l *BenchLab) Release(id string) {
 	if a := l.arms[id]; a != nil {
 		a.Close()
 		delete(l.arms, id)
+	}
+	if l.built[id] {
+		l.field.Drop(id)
+		delete(l.built, id)
 	}
 }
 

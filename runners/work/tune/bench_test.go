@@ -63,7 +63,7 @@ func scriptedLab(t *testing.T, scripts map[string]string) (*BenchLab, Header) {
 		v := gates.Judge(judged.Policy, "policy.yaml", out.Evidence)
 		return Confirmed{Outcome: v.Outcome, Reason: v.Reason, Summary: v.Summary}, nil
 	}
-	lab := NewBenchLab(bench, space, job, "scripted none", filepath.Join(t.TempDir(), "arms"), gate)
+	lab := NewBenchLab(bench, nil, space, job, "scripted none", filepath.Join(t.TempDir(), "arms"), gate)
 	t.Cleanup(lab.Close)
 	return lab, Header{Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: "scripted none", Proposer: "grid", Seed: 3, Candidates: 50, Epsilon: 0.01, MaxRounds: 20}
 }

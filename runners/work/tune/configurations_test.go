@@ -105,7 +105,7 @@ func TestConfigurations(t *testing.T) {
 	if len(space.Configurations) != 4 || space.Size() != 4 || space.Own["default"][Autotune] != 0 || !strings.HasPrefix(space.Configurations[1], "BLOCK=128, num_warps=4, ") {
 		t.Fatalf("the space is %+v", space)
 	}
-	lab := NewBenchLab(bench, space, r.job, "none", filepath.Join(t.TempDir(), "arms"), nil)
+	lab := NewBenchLab(bench, nil, space, r.job, "none", filepath.Join(t.TempDir(), "arms"), nil)
 	defer lab.Close()
 	all, err := (grid{}).Propose(t.Context(), State{Space: space, Left: 10, Tried: []Tried{{ID: space.ID(Candidate{Variant: "default"})}}})
 	if err != nil || len(all) != 3 {

@@ -78,7 +78,28 @@ func (l *fakeLab) Check(_ context.Context, id string, c Candidate) (Checked, err
 	return Checked{Seconds: 0.25, Refusal: l.refuse("check", gates.GateCorrectness, c)}, nil
 }
 
-func (l *fakeLab) Begin([]string) bool { l.round++; return true }
+// Screen is one kill or none for all candidates: none of them is in the log before all are timed.
+func (l *fakeLab) Screen(_ context.Context, ids []string, all []Candidate) ([]Screened, error) {
+	if err := l.count(fmt.Sprintf("screens %v", ids)); err != nil {
+		return nil, err
+	}
+	var out []Screened
+	for i, id := range ids {
+		l.calls["screen "+id]++
+		s := Screened{Seconds: 0.5, Refusal: l.refuse("screen", gates.GatePerformance, all[i]), Differs: l.faults[l.space.Short(all[i])]["differs"] > 0}
+		if s.Refusal == nil {
+			h := fnv.New64a()
+			h.Write([]byte(id))
+			noise := 0.008 * rand.New(rand.NewPCG(h.Sum64(), 99)).NormFloat64()
+			ratio := math.Exp(l.speed(all[i]) + noise)
+			s.Speedups, s.Micros, s.Noise = map[string]float64{"mission": ratio, "small": ratio}, map[string]float64{"mission": 100 / ratio, "small": 10 / ratio}, 0.008
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func (l *fakeLab) Begin([]string, []Candidate) bool { l.round++; return true }
 
 func (l *fakeLab) Round(_ context.Context, id string, c Candidate) (Timed, error) {
 	if err := l.count(fmt.Sprintf("round %d %s", l.round, id)); err != nil {

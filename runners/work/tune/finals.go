@@ -3,11 +3,14 @@ package tune
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -28,12 +31,25 @@ func (s *Search) finals(ctx context.Context) error {
 	if s.Log.Header.Exhaustive {
 		return nil // it is the truth to compare with, and proposes no change
 	}
-	for len(s.result.Confirmed) < maxVerdicts {
+	for failed := 0; len(s.result.Confirmed) < maxVerdicts; s.result.Elite, s.result.Decided = s.race.Elite(elite), s.race.Decided() {
 		t := s.ids[s.race.Best()]
 		if t == nil || t == s.tried[0] {
-			return nil // nothing is better than the incumbent
+			if failed == 0 || !s.enterBest() {
+				return nil // nothing is better than the incumbent
+			}
+			failed = 0
+			if err := s.raceOn(ctx); err != nil {
+				return err
+			}
+			continue
 		}
-		ok, err := s.sanitize(ctx, t)
+		if s.result.Below = s.belowGoal(t); s.result.Below != "" || s.Log.Header.NoGate {
+			return nil
+		}
+		ok, err := s.check(ctx, t)
+		if err == nil && ok {
+			ok, err = s.sanitize(ctx, t)
+		}
 		if err != nil {
 			return err
 		}
@@ -42,12 +58,45 @@ func (s *Search) finals(ctx context.Context) error {
 				return err
 			}
 		}
+		failed++
 		if err := s.raceOn(ctx); err != nil {
 			return err
 		}
-		s.result.Elite, s.result.Decided = s.race.Elite(elite), s.race.Decided()
 	}
 	return nil
+}
+
+// belowGoal returns a sentence if the rounds show that a finalist is below the policy's goal: the gate would take minutes to say
+// the same.
+func (s *Search) belowGoal(t *Tried) string {
+	for _, shape := range slices.Sorted(maps.Keys(s.Log.Header.Goals)) {
+		var logs []float64
+		for _, round := range s.Log.rounds {
+			if ratio := round[t.ID].Speedups[shape]; ratio > 0 {
+				logs = append(logs, math.Log(ratio))
+			}
+		}
+		if len(logs) < firstInterim {
+			continue
+		}
+		slices.Sort(logs) // rounds come in no order, and the sum must not depend on it
+		mean, spread := meanAndError(logs)
+		if goal := s.Log.Header.Goals[shape]; mean+screenNoise*spread < math.Log(goal) {
+			return fmt.Sprintf("%s is %s on %s, below the policy's goal of %s", s.space.Short(t.Candidate), number.Speedup(math.Expm1(mean)), shape, number.Speedup(goal-1))
+		}
+	}
+	return ""
+}
+
+// meanAndError returns the mean of values and its standard error.
+func meanAndError(values []float64) (mean, spread float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		spread += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(spread / float64(max(len(values)-1, 1)) / float64(len(values)))
 }
 
 // judge asks the gate about a finalist. It returns true if there is nothing more to ask.

@@ -13,10 +13,13 @@ type Lab interface {
 	// Device names what the candidates run on.
 	Device() string
 	Build(ctx context.Context, id string, c Candidate) (Built, error)
+	// Screen times candidates that were built, all of them next to each other and next to the incumbent, with few launches. It
+	// orders them, and proves nothing. It returns one result for each, in the same order.
+	Screen(ctx context.Context, ids []string, all []Candidate) ([]Screened, error)
 	Check(ctx context.Context, id string, c Candidate) (Checked, error)
-	// Begin says which arms the next round measures. It returns false if there can be no such round,
+	// Begin says which candidates the next round measures. It returns false if there can be no such round,
 	// as at the end of a log that is replayed.
-	Begin(arms []string) bool
+	Begin(ids []string, all []Candidate) bool
 	Round(ctx context.Context, id string, c Candidate) (Timed, error)
 	Sanitize(ctx context.Context, id string, c Candidate) (Checked, error)
 	// Confirm has the ordinary gate judge the candidate, with fresh rounds, seeds and inputs.
@@ -35,6 +38,24 @@ type Built struct {
 	Output    []string         `json:"output,omitempty"`    // what the compiler said
 	Resources *gates.Resources `json:"resources,omitempty"`
 	Seconds   float64          `json:"seconds"`
+}
+
+// Screened is what the screen says about a candidate.
+type Screened struct {
+	ID      string       `json:"id"`
+	Refusal *arm.Refusal `json:"refusal,omitempty"`
+	// Differs means that its outputs are farther from the incumbent's than two right ones can be. The incumbent may be wrong, so
+	// that this refuses nobody, but others are raced first.
+	Differs  bool               `json:"differs,omitempty"`
+	Speedups map[string]float64 `json:"speedups,omitempty"` // median of incumbent/candidate, by shape
+	Noise    float64            `json:"noise,omitempty"`    // standard error of the mean over the shapes of log(incumbent/candidate)
+	Micros   map[string]float64 `json:"micros,omitempty"`   // of a launch, by shape
+	Seconds  float64            `json:"seconds"`            // its part of the time, with compiling
+}
+
+// value is that of Timed.
+func (t Screened) value(h Header) float64 {
+	return arm.MeanLog(t.Speedups, h.Shapes)
 }
 
 // Checked is the result of comparing outputs, or of the sanitizers.

@@ -29,6 +29,7 @@ type Log struct {
 	Header    Header
 	proposals [][]Candidate
 	builds    map[string]Built
+	screens   map[string]Screened
 	checks    map[string]Checked
 	sanitized map[string]Checked
 	rounds    map[int]map[string]Timed
@@ -56,6 +57,10 @@ type Header struct {
 	Exhaustive bool     `json:"exhaustive,omitempty"`
 	// Guards are the smallest incumbent/candidate that the policy's guard allows, by raced shape.
 	Guards map[string]float64 `json:"guards,omitempty"`
+	// Goals are the smallest incumbent/candidate that the policy's target asks for, by raced shape.
+	Goals map[string]float64 `json:"goals,omitempty"`
+	// NoGate means that the search ends with its race.
+	NoGate bool `json:"no_gate,omitempty"`
 	// Files is a hash of everything that the candidates are built from and judged by.
 	Files string `json:"files"`
 }
@@ -65,6 +70,7 @@ type entry struct {
 	Search   *Header      `json:"search,omitempty"`
 	Proposal *[]Candidate `json:"proposal,omitempty"`
 	Build    *Built       `json:"build,omitempty"`
+	Screen   *Screened    `json:"screen,omitempty"`
 	Check    *Checked     `json:"check,omitempty"`
 	Round    *Timed       `json:"round,omitempty"`
 	Drop     *Drop        `json:"drop,omitempty"` // for people: it follows from the rounds
@@ -79,7 +85,7 @@ type end struct {
 }
 
 func newLog() *Log {
-	return &Log{builds: map[string]Built{}, checks: map[string]Checked{}, sanitized: map[string]Checked{}, rounds: map[int]map[string]Timed{}, verdicts: map[string]Confirmed{}}
+	return &Log{builds: map[string]Built{}, screens: map[string]Screened{}, checks: map[string]Checked{}, sanitized: map[string]Checked{}, rounds: map[int]map[string]Timed{}, verdicts: map[string]Confirmed{}}
 }
 
 // CreateLog begins the log of a new search in a folder.
@@ -181,6 +187,8 @@ func (l *Log) accept(e entry, first bool) error {
 		l.proposals = append(l.proposals, *e.Proposal)
 	case e.Build != nil:
 		l.builds[e.Build.ID] = *e.Build
+	case e.Screen != nil:
+		l.screens[e.Screen.ID] = *e.Screen
 	case e.Check != nil:
 		l.checks[e.Check.ID] = *e.Check
 	case e.Round != nil:

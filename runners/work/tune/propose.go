@@ -45,6 +45,7 @@ type Tried struct {
 	Micros    map[string]float64 `json:"micros,omitempty"`  // of a launch, by shape
 	Rounds    int                `json:"rounds,omitempty"`
 
+	screen   *Screened
 	measured float64 // seconds of measuring when it was last timed
 }
 
@@ -53,9 +54,9 @@ type Status string
 
 const (
 	Waiting   Status = "waiting"   // proposed, not built yet
+	Behind    Status = "screened"  // timed by the screen, and not raced: others were faster
 	Racing    Status = "racing"    // still in the race
 	Slower    Status = "slower"    // proven slower than another
-	Retired   Status = "retired"   // not proven slower, but not among the best three
 	Duplicate Status = "duplicate" // the same machine code and launch as an earlier one
 	Failed    Status = "failed"    // refused by a gate
 	Unknown   Status = "unknown"   // a replayed log does not have it

@@ -40,7 +40,7 @@ type racer struct {
 	values map[int]float64 // by round
 	fixed  bool            // the incumbent, whose value is 0 in every round
 	out    bool
-	by     *racer // that proved it slower; nil if it is in the race, or left it for another reason
+	by     *racer // that proved it slower; nil if it is in the race, or failed
 	failed bool
 	near   *racer // an arm that this one is proven to be at most epsilon faster than
 }
@@ -140,8 +140,7 @@ func (r *Race) alive() []*racer {
 }
 
 // Disqualify removes an arm that failed. It does not come back. Its speed proves nothing about others:
-// the arms that it has beaten are in the race again, and so are those that were retired while it was
-// ahead. It returns their names.
+// the arms that it has beaten are in the race again. It returns their names.
 func (r *Race) Disqualify(name string) (back []string) {
 	failed := r.find(name)
 	if failed == nil || failed.failed {
@@ -149,7 +148,7 @@ func (r *Race) Disqualify(name string) (back []string) {
 	}
 	failed.out, failed.failed, failed.by = true, true, nil
 	for _, a := range r.racers {
-		if a.out && !a.failed && (a.by == failed || a.by == nil) {
+		if a.out && !a.failed && a.by == failed {
 			a.out, a.by = false, nil
 			back = append(back, a.name)
 		}
@@ -301,13 +300,4 @@ func (r *Race) Elite(n int) []string {
 		names = append(names, a.name)
 	}
 	return names
-}
-
-// Retire takes every arm out of the race that is not among those to keep.
-func (r *Race) Retire(keep []string) {
-	for _, a := range r.racers {
-		if !a.fixed && !slices.Contains(keep, a.name) {
-			a.out = true
-		}
-	}
 }

@@ -43,12 +43,39 @@ func (r *Replay) Build(_ context.Context, id string, _ Candidate) (Built, error)
 	return Built{ID: id, Unknown: true}, nil
 }
 
+// Screen takes what the log has: its screen or, if it had none, the first round of each candidate.
+func (r *Replay) Screen(_ context.Context, ids []string, _ []Candidate) ([]Screened, error) {
+	var all []Screened
+	for _, id := range ids {
+		s, ok := r.log.screens[id]
+		if !ok {
+			s = r.first(id)
+		}
+		if checked := r.log.checks[id]; checked.Refusal != nil {
+			s.Refusal = checked.Refusal
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// first is the first round of a candidate. One round says nothing about its noise. A screen has five samples of each side, and the
+// rounds of searches without one had twenty pairs.
+func (r *Replay) first(id string) Screened {
+	for _, n := range slices.Sorted(maps.Keys(r.log.rounds)) {
+		if t, ok := r.log.rounds[n][id]; ok {
+			return Screened{Refusal: t.Refusal, Speedups: t.Speedups, Micros: t.Micros, Seconds: t.Seconds / 4}
+		}
+	}
+	return Screened{}
+}
+
 func (r *Replay) Check(_ context.Context, id string, _ Candidate) (Checked, error) {
 	return r.log.checks[id], nil // a log without it knew the failure, or met its end before
 }
 
 // Begin takes the next round of the log that had all of the arms.
-func (r *Replay) Begin(arms []string) bool {
+func (r *Replay) Begin(arms []string, _ []Candidate) bool {
 	for i, n := range r.rounds {
 		if !slices.ContainsFunc(arms, func(id string) bool { _, ok := r.log.rounds[n][id]; return !ok }) {
 			r.now, r.rounds = n, slices.Delete(slices.Clone(r.rounds), i, i+1)

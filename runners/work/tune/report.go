@@ -114,11 +114,14 @@ func (r *Result) counts(opt ReportOptions) []string {
 	if hidden := r.hidden(); hidden > 0 && !opt.All {
 		lines = append(lines, fmt.Sprintf("%s not shown (--all shows all).", number.Plural(hidden, "slower candidate")+isAre(hidden)))
 	}
+	if n := by[Behind]; n > 0 {
+		lines = append(lines, fmt.Sprintf("%s slower than those in the first look at all of them, and %s not raced.", number.Plural(n, "candidate")+" "+wasWere(n), wasWere(n)))
+	}
 	if n := by[Duplicate]; n > 0 {
 		lines = append(lines, fmt.Sprintf("%s the machine code and the launch of another, and %s not measured.", number.Plural(n, "candidate")+map[bool]string{true: " has", false: " have"}[n == 1], wasWere(n)))
 	}
 	if n := by[Waiting]; n > 0 {
-		lines = append(lines, fmt.Sprintf("%s not measured, because the budget was spent (raise --budget).", number.Plural(n, "candidate")+" "+wasWere(n)))
+		lines = append(lines, fmt.Sprintf("%s not measured, because half of the budget was spent (raise --budget).", number.Plural(n, "candidate")+" "+wasWere(n)))
 	}
 	return lines
 }
@@ -161,6 +164,10 @@ func (r *Result) Conclusion() string {
 		return fmt.Sprintf("The search would have found nothing better than the incumbent, in %.0f s of measuring. %s", r.Seconds, certain)
 	case r.Replayed:
 		return fmt.Sprintf("The search would have found %s, in %.0f s of measuring. %s A replay confirms nothing.", r.name(r.Find(best)), r.Seconds, certain)
+	case r.Below != "":
+		return fmt.Sprintf("Nothing that was found reaches the policy's goal, and the gate was not asked: %s. %s", r.Below, certain)
+	case r.Header.NoGate && best != r.Tried[0].ID:
+		return fmt.Sprintf("%s is the fastest. %s The gate was not asked (--no-gate).", r.name(r.Find(best)), certain)
 	case last >= 0 && r.Confirmed[last].Outcome == gates.Error:
 		return "The gate could not judge the best candidate: " + r.Confirmed[last].Summary
 	case last >= 0:

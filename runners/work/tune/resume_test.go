@@ -23,7 +23,7 @@ func killed(t *testing.T, proposer string, seed uint64) (*Result, *fakeLab, int)
 		t.Fatal(err)
 	}
 	for parts := 1; ; parts++ {
-		lab.round, lab.stop = -1, 1+rng.IntN(60)
+		lab.round, lab.stop = -1, 1+rng.IntN(35)
 		if parts > 40 {
 			lab.stop = 0
 		}

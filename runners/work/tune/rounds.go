@@ -16,11 +16,15 @@ func (s *Search) raceOn(ctx context.Context) error {
 	for !s.spent() && s.undecided() {
 		arms := s.race.Next()
 		if s.timed > 0 && s.Log.Header.Budget > 0 && s.seconds+s.timing/float64(s.timed)*float64(len(arms)) > s.Log.Header.Budget {
-			s.ended = true // the round would not fit in
+			s.ended, s.result.Spent = true, true // the round would not fit in
 			return nil
 		}
-		if !s.Lab.Begin(arms) {
-			s.ended = true
+		var candidates []Candidate
+		for _, id := range arms {
+			candidates = append(candidates, s.ids[id].Candidate)
+		}
+		if !s.Lab.Begin(arms, candidates) {
+			s.ended, s.result.Spent = true, true
 			return nil
 		}
 		order := rand.New(rand.NewPCG(s.Log.Header.Seed, uint64(s.round))).Perm(len(arms))

@@ -46,6 +46,7 @@ type Options struct {
 	Epsilon    float64
 	MaxRounds  int
 	Exhaustive bool
+	NoGate     bool // end with the race
 
 	Results string // folder for results; "" means results in the repository
 	Resume  string // folder of a search to go on with; its own options hold
@@ -275,7 +276,14 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if err != nil {
 		return nil, err
 	}
-	lab := NewBenchLab(bench, r.log.Header.Space, r.job, device, filepath.Join(r.scratch, "arms"), func(ctx context.Context, name string, side runners.Side, a Attempt) (Confirmed, error) {
+	field, err := bench.OpenField(ctx, filepath.Join(r.scratch, "field"), muted{})
+	if err != nil {
+		return nil, err
+	}
+	if field != nil {
+		defer field.Close()
+	}
+	lab := NewBenchLab(bench, field, r.log.Header.Space, r.job, device, filepath.Join(r.scratch, "arms"), func(ctx context.Context, name string, side runners.Side, a Attempt) (Confirmed, error) {
 		return r.confirm(ctx, name, side, a, progress)
 	})
 	defer lab.Close()

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
@@ -28,6 +29,7 @@ type Search struct {
 	race     *Race
 	guard    *guard
 	tried    []*Tried
+	screened []*Tried // the fastest first
 	ids      map[string]*Tried
 	same     map[string]string // machine code and launch to the id that had it first
 	seconds  float64           // of measuring
@@ -54,6 +56,7 @@ type Result struct {
 	Confirmed []Confirmed // what the gate said, in order
 	Winner    string      // the id of the candidate that the gate has passed; "" if there is none
 	Replayed  bool
+	Below     string // why the best was not taken to the gate: it is below the policy's goal
 
 	compiled map[string]float64 // seconds of each build
 }
@@ -63,7 +66,7 @@ type Result struct {
 func (r *Result) Exit() int {
 	last := len(r.Confirmed) - 1
 	switch {
-	case r.Winner != "" || r.Header.Exhaustive:
+	case r.Winner != "" || r.Header.Exhaustive || r.Header.NoGate && len(r.Elite) > 0 && r.Elite[0] != r.Tried[0].ID:
 		return 0
 	case last >= 0 && r.Confirmed[last].Outcome == gates.Error:
 		return 3
@@ -84,6 +87,9 @@ func (s *Search) Run(ctx context.Context) (*Result, error) {
 	s.space, s.ids, s.same = h.Space, map[string]*Tried{}, map[string]string{}
 	s.result = Result{Header: h}
 	arms := int(min(float64(h.Candidates)+1, s.space.Size()+1))
+	if !h.Exhaustive {
+		arms = min(arms, 2*maxRacers) // those that the screen leaves, and some more if all of these fail
+	}
 	opt := RaceOptions{Epsilon: h.Epsilon, Delta: defaultDelta, Arms: arms, MaxRounds: h.MaxRounds, KeepAll: h.Exhaustive}
 	guarded := opt
 	if len(h.Guards) > 0 {
@@ -98,7 +104,7 @@ func (s *Search) Run(ctx context.Context) (*Result, error) {
 	s.add(incumbent).Status = Racing
 	s.race.EnterIncumbent(s.space.ID(incumbent))
 	for {
-		if s.spent() || s.left() == 0 {
+		if s.spent() || s.late() || s.left() == 0 {
 			break
 		}
 		candidates, err := s.propose(ctx)
@@ -112,6 +118,10 @@ func (s *Search) Run(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
+	s.enterBest()
+	if err := s.raceOn(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.finals(ctx); err != nil {
 		return nil, err
 	}
@@ -123,6 +133,11 @@ func (s *Search) Run(ctx context.Context) (*Result, error) {
 func (s *Search) spent() bool {
 	s.result.Spent = s.ended || s.Log.Header.Budget > 0 && s.seconds >= s.Log.Header.Budget
 	return s.result.Spent
+}
+
+// late reports whether the rest of the budget is for the race and the gate.
+func (s *Search) late() bool {
+	return s.Log.Header.Budget > 0 && s.seconds >= screenShare*s.Log.Header.Budget
 }
 
 // left is how many candidates may still be proposed. The incumbent does not count.
@@ -184,28 +199,39 @@ func (s *Search) generation(ctx context.Context, candidates []Candidate) error {
 	if err != nil {
 		return err
 	}
+	var ready []*Tried
 	for i, t := range fresh {
+		if built[i].ID != "" && s.prepare(t, built[i]) { // else it stays Waiting, because there was no time to build it
+			ready = append(ready, t)
+		}
+	}
+	switch {
+	case s.small():
+		for _, t := range ready {
+			s.enter(t)
+		}
+		return nil // they race when all are there
+	case !s.Log.Header.Exhaustive:
+		return s.screen(ctx, ready)
+	}
+	for _, t := range ready {
 		if s.spent() {
-			break // the rest stays Waiting
+			break
 		}
-		if err := s.admit(ctx, t, built[i]); err != nil {
+		if ok, err := s.check(ctx, t); err != nil {
 			return err
+		} else if ok {
+			s.enter(t)
 		}
 	}
-	if err := s.raceOn(ctx); err != nil {
-		return err
-	}
-	if !s.Log.Header.Exhaustive {
-		s.retire()
-	}
-	return nil
+	return s.raceOn(ctx)
 }
 
 // build compiles candidates side by side.
 func (s *Search) build(ctx context.Context, all []*Tried) ([]Built, error) {
 	out, failures := make([]Built, len(all)), make([]error, len(all))
 	var progress sync.Mutex
-	done := 0
+	done, start := 0, time.Now()
 	var group sync.WaitGroup
 	slots := make(chan struct{}, runtime.NumCPU())
 	for i, t := range all {
@@ -219,6 +245,9 @@ func (s *Search) build(ctx context.Context, all []*Tried) ([]Built, error) {
 			if ctx.Err() != nil {
 				failures[i] = context.Cause(ctx)
 				return
+			}
+			if b := s.Log.Header.Budget; b > 0 && time.Since(start).Seconds() > screenShare*b {
+				return // the others must still be timed
 			}
 			progress.Lock()
 			s.report(runners.Event{Text: "compiling " + s.space.Short(t.Candidate), Done: done, Total: len(all), Unit: "candidates"})
@@ -238,56 +267,72 @@ func (s *Search) build(ctx context.Context, all []*Tried) ([]Built, error) {
 	return out, nil
 }
 
-// admit lets a candidate into the race if nothing speaks against it.
-func (s *Search) admit(ctx context.Context, t *Tried, b Built) error {
+// prepare reports whether nothing speaks against timing a candidate.
+func (s *Search) prepare(t *Tried, b Built) bool {
 	t.Resources, t.Details = b.Resources, b.Output
 	switch {
 	case b.Unknown:
 		t.Status, t.Why = Unknown, "the log has no such candidate"
-		return nil
+		return false
 	case b.Refusal != nil:
 		s.fail(t, b.Refusal)
-		return nil
+		return false
 	case b.Incumbent:
 		t.Status, t.Why = Duplicate, "it is the incumbent: "+s.space.Start
 		s.Lab.Release(t.ID)
-		return nil
+		return false
 	case b.Same != "" && s.same[b.Same] != "":
 		t.Status, t.Why = Duplicate, "the machine code and the launch are those of "+s.space.Short(s.ids[s.same[b.Same]].Candidate)
 		s.Lab.Release(t.ID)
-		return nil
+		return false
 	}
 	if b.Same != "" {
 		s.same[b.Same] = t.ID
 	}
+	if _, known := s.Log.checks[t.ID]; known {
+		return true // this search has found out itself what an earlier one knew
+	}
+	if _, known := s.Log.screens[t.ID]; known {
+		return true
+	}
+	if known := s.Failures.Find(s.Lab.Device(), b.Same); known != nil {
+		known.Text = "found by an earlier search: " + known.Text
+		s.fail(t, known)
+		return false
+	}
+	return true
+}
+
+// check compares the outputs of a candidate with the reference, and reports whether they are right.
+func (s *Search) check(ctx context.Context, t *Tried) (bool, error) {
 	checked, ok := s.Log.checks[t.ID]
 	if !ok {
-		if known := s.Failures.Find(s.Lab.Device(), b.Same); known != nil {
-			known.Text = "found by an earlier search: " + known.Text
-			s.fail(t, known)
-			return nil
-		}
 		s.report(runners.Event{Text: "comparing outputs of " + s.space.Short(t.Candidate)})
 		var err error
 		if checked, err = s.Lab.Check(ctx, t.ID, t.Candidate); err != nil {
-			return fmt.Errorf("comparing outputs of %s: %w", s.space.Short(t.Candidate), err)
+			return false, fmt.Errorf("comparing outputs of %s: %w", s.space.Short(t.Candidate), err)
 		}
 		checked.ID = t.ID
 		if err := s.Log.add(entry{Check: &checked}); err != nil {
-			return err
+			return false, err
 		}
+		b, _ := s.Log.build(t.ID)
 		if err := s.Failures.Add(s.Lab.Device(), b.Same, s.space.Short(t.Candidate), checked.Refusal); err != nil {
-			return err
+			return false, err
 		}
 	}
 	s.seconds += checked.Seconds
 	if checked.Refusal != nil {
 		s.fail(t, checked.Refusal)
-		return nil
+		return false, nil
 	}
+	return true, nil
+}
+
+// enter lets a candidate into the race.
+func (s *Search) enter(t *Tried) {
 	t.Status = Racing
 	s.race.Enter(t.ID)
-	return nil
 }
 
 // fail ends a candidate.
@@ -301,19 +346,6 @@ func (s *Search) disqualify(t *Tried) {
 	s.Lab.Release(t.ID)
 	for _, id := range s.race.Disqualify(t.ID) {
 		s.ids[id].Status, s.ids[id].Why = Racing, ""
-	}
-}
-
-// retire keeps the best three for the next generation. The rest is not proven slower: it is within
-// epsilon of the best, or nothing separates it.
-func (s *Search) retire() {
-	keep := s.race.Elite(elite)
-	s.race.Retire(keep)
-	for _, t := range s.tried {
-		if t.Status == Racing && !slices.Contains(keep, t.ID) && t != s.tried[0] {
-			t.Status, t.Why = Retired, "not proven slower, but three others are ahead"
-			s.Lab.Release(t.ID)
-		}
 	}
 }
 

@@ -50,7 +50,12 @@ func (r *runner) header(ctx context.Context, bench *arm.Bench, device string) (H
 	}
 	h := Header{
 		Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: device, Proposer: r.opt.Proposer, Seed: r.opt.Seed, Candidates: r.opt.Candidates,
-		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive, Guards: bench.Guards(), Files: files,
+		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive, Guards: bench.Guards(), Goals: bench.Goals(), NoGate: r.opt.NoGate, Files: files,
+	}
+	if h.Proposer == "" {
+		if h.Proposer = "grid"; space.Size() > min(wholeSpace, float64(h.Candidates)) {
+			h.Proposer = "local"
+		}
 	}
 	if h.Exhaustive {
 		if h.Proposer = "exhaustive"; space.Size() > float64(h.Candidates) {
@@ -65,6 +70,9 @@ func (r *runner) header(ctx context.Context, bench *arm.Bench, device string) (H
 	}
 	return h, nil
 }
+
+// wholeSpace is the number of points up to which all of them are compiled and screened, unless a proposer is named.
+const wholeSpace = 2000
 
 // openLog begins a log, unless there is one to go on with.
 func (r *runner) openLog(h Header) (err error) {

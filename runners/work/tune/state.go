@@ -1,10 +1,15 @@
 package tune
 
-import "github.com/kernelgate/kernelgate/gates"
+import (
+	"fmt"
+	"math"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
 
 // state is what a proposer may know now.
 func (s *Search) state() State {
-	state := State{Space: s.space, Left: s.left(), Seconds: s.seconds, Budget: s.Log.Header.Budget, Elite: s.race.Elite(elite), Tried: []Tried{}}
+	state := State{Space: s.space, Left: s.left(), Seconds: s.seconds, Budget: s.Log.Header.Budget, Elite: s.leaders(), Tried: []Tried{}}
 	for _, t := range s.snapshot() {
 		state.Tried = append(state.Tried, t.public())
 	}
@@ -14,12 +19,16 @@ func (s *Search) state() State {
 // public is the candidate without anything that tells about secret cases or inputs: a gate that runs
 // the kernel names them in its findings.
 func (t Tried) public() Tried {
-	if t.Status == Failed && t.Gate != gates.GateBuild && t.Gate != gates.GatePTXAS {
-		t.Why, t.Details = map[gates.Gate]string{
-			gates.GateCorrectness: "the output is wrong, or not the same in every launch",
-			gates.GateSanitize:    "a sanitizer found a defect",
-			gates.GatePerformance: "it failed, or its output was wrong, while it was timed",
-		}[t.Gate], nil
+	if t.Status == Failed && !t.Gate.Static() {
+		t.Details = nil
+		switch t.Gate {
+		case gates.GateCorrectness:
+			t.Why = "the output is wrong, or not the same in every launch"
+		case gates.GatePerformance:
+			t.Why = "it failed, or its output was wrong, while it was timed"
+		default:
+			t.Why = fmt.Sprintf("the %s gate refuses it", t.Gate)
+		}
 	}
 	return t
 }
@@ -33,8 +42,10 @@ func (s *Search) snapshot() []Tried {
 	var all []Tried
 	for _, t := range s.tried {
 		now := *t
-		if r, ok := at[t.ID]; ok && (t.Status == Racing || t.Status == Slower || t.Status == Retired) {
+		if r, ok := at[t.ID]; ok && (t.Status == Racing || t.Status == Slower) {
 			now.Speedup, now.Rounds = &r.Speedup, r.Rounds
+		} else if t.screen != nil && t.Status == Behind {
+			now.Speedup = new(math.Expm1(t.screen.value(s.Log.Header)))
 		}
 		all = append(all, now)
 	}

@@ -163,11 +163,15 @@ func (l *halted) Build(_ context.Context, id string, _ Candidate) (Built, error)
 	return Built{}, l.ask("Candidates are compiled.")
 }
 
+func (l *halted) Screen(context.Context, []string, []Candidate) ([]Screened, error) {
+	return nil, l.ask("Candidates are timed next to each other.")
+}
+
 func (l *halted) Check(_ context.Context, _ string, c Candidate) (Checked, error) {
 	return Checked{}, l.ask(fmt.Sprintf("The outputs of %s are compared.", l.space.Short(c)))
 }
 
-func (l *halted) Begin([]string) bool { return true }
+func (l *halted) Begin([]string, []Candidate) bool { return true }
 
 func (l *halted) Round(_ context.Context, _ string, c Candidate) (Timed, error) {
 	return Timed{}, l.ask(fmt.Sprintf("%s is timed.", l.space.Short(c)))

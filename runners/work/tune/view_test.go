@@ -12,7 +12,7 @@ import (
 // search at this moment, and the last view shows the result of the search.
 func TestView(t *testing.T) {
 	lab := newFakeLab(testSpace(), testSpeed)
-	lab.faults = map[string]map[string]int{testBest: {"confirm": 1}, "two,FAST=1,ROWS=2": {"check": 1}, "two,FAST=1,STAGES=8": {"build": 1}}
+	lab.faults = map[string]map[string]int{testBest: {"confirm": 1}, "two,FAST=1,ROWS=2": {"screen": 1}, "two,FAST=1,STAGES=8": {"build": 1}}
 	dir := t.TempDir()
 	log, err := CreateLog(dir, testHeader("local"))
 	if err != nil {
@@ -41,7 +41,7 @@ func TestView(t *testing.T) {
 		words := strings.Fields(v.Now)
 		states[words[0]+" "+words[len(words)-1]] = true
 	}
-	for _, want := range []string{"The candidates.", "Candidates compiled.", "The compared."} {
+	for _, want := range []string{"The candidates.", "Candidates compiled.", "Candidates other."} {
 		if !states[want] {
 			t.Errorf("the search was never at %q: %v", want, states)
 		}

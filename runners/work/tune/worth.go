@@ -11,7 +11,7 @@ type Worth struct {
 	From   int     `json:"from"`
 	To     int     `json:"to"`
 	Gain   float64 `json:"gain"`  // mean speedup of To over From: 0.1 is 10 % faster
-	Pairs  int     `json:"pairs"` // candidates that differ in nothing else, and were in the same rounds
+	Pairs  int     `json:"pairs"` // candidates that differ in nothing else
 }
 
 // worth compares candidates that differ in one toggle. Of two values the first in the manifest is
@@ -45,19 +45,35 @@ func (s *Search) pairs(toggle string, from, to int) Worth {
 	w := Worth{Toggle: toggle, From: from, To: to}
 	sum := 0.0
 	for _, t := range s.tried {
-		a := s.race.find(t.ID)
-		if a == nil || s.space.settings(t.Candidate)[toggle] != from {
+		other := s.ids[s.space.ID(t.Candidate.with(toggle, to))]
+		if other == nil || s.space.settings(t.Candidate)[toggle] != from {
 			continue
 		}
-		b := s.race.find(s.space.ID(t.Candidate.with(toggle, to)))
-		if b == nil {
-			continue
-		}
-		if d, ok := distance(b, a); ok {
+		if d, ok := s.apart(other, t); ok {
 			sum += d
 			w.Pairs++
 		}
 	}
 	w.Gain = math.Expm1(sum / float64(max(w.Pairs, 1)))
 	return w
+}
+
+// apart returns how much faster one candidate is than another: in common rounds of the race or, if there are none, by the screen.
+func (s *Search) apart(a, b *Tried) (float64, bool) {
+	if x, y := s.race.find(a.ID), s.race.find(b.ID); x != nil && y != nil {
+		if d, ok := distance(x, y); ok {
+			return d, true
+		}
+	}
+	value := func(t *Tried) float64 {
+		switch {
+		case t == s.tried[0]:
+			return 0
+		case t.screen == nil || t.Status == Failed:
+			return math.NaN()
+		}
+		return t.screen.value(s.Log.Header)
+	}
+	d := value(a) - value(b)
+	return d, !math.IsNaN(d) && !math.IsInf(d, 0)
 }

@@ -111,6 +111,16 @@ func (p *Process) receive() (answer, error) {
 	return a, err
 }
 
+// Revive lets the process go on after a failure of a kernel. It reports whether it failed in this way; whether its context has
+// survived shows in the next request.
+func (p *Process) Revive() bool {
+	_, ok := errors.AsType[*Failure](p.err)
+	if ok {
+		p.err = nil
+	}
+	return ok
+}
+
 // Load makes the side load its code.
 func (p *Process) Load(b Built) error {
 	a, err := p.ask(request{Load: &b})

@@ -30,7 +30,7 @@ func Serve(socket int) error {
 	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, single: map[int]singleSlot{}, problems: map[int]*prepared{}}
 	go func() { // while the context is created
 		defer close(s.read)
-		s.manifest, s.unread = Built{Manifest: s.setup.Own}.Joined(s.setup.Manifest)
+		s.own, s.unread = Built{Manifest: s.setup.Own}.Joined(s.setup.Manifest)
 	}()
 	err := s.open(func() error {
 		if err := send(socket, answer{}, nil); err != nil {
@@ -47,14 +47,15 @@ func Serve(socket int) error {
 // A server is a side's process.
 type server struct {
 	setup    Setup
-	manifest *manifest.Manifest // the side's, once it is read
-	unread   error              // why the manifest could not be read
+	own      *manifest.Manifest // that of the setup, once it is read
+	unread   error              // why it could not be read
 	read     chan struct{}      // closed when reading has ended
+	manifest *manifest.Manifest // of the code that was loaded last
 	ctx      *driver.Context
 	stream   *driver.Stream
 	from, to *driver.Event
 	scratch  driver.Buffer // filling it flushes the L2
-	kernel   *Kernel
+	kernel   *Kernel       // that was loaded last
 	sets     map[int][]driver.Buffer
 	single   map[int]singleSlot // by set
 	gate     *driver.Gate       // nil if the driver does not support gates
@@ -63,6 +64,7 @@ type server struct {
 
 // prepared holds a problem's launches, one per slot, and the batch of them.
 type prepared struct {
+	kernel   *Kernel
 	launches []func() error
 	batch    func() error
 	size     int
@@ -141,10 +143,9 @@ func (s *server) loop(socket int, buffer []byte) error {
 func (s *server) do(r request, files []*os.File) (a answer, err error) {
 	switch {
 	case r.Load != nil:
-		if <-s.read; s.unread != nil {
-			return a, fmt.Errorf("reading the manifest: %w", s.unread)
+		if err := s.describe(*r.Load); err != nil {
+			return a, fmt.Errorf("reading the manifest: %w", err)
 		}
-		s.manifest = s.manifest.Picked(r.Load.Picks)
 		if s.kernel, err = Load(s.ctx, s.stream, s.manifest, *r.Load, s.setup.Timeout); err != nil {
 			return a, err
 		}
@@ -170,6 +171,17 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 		return a, err
 	}
 	return a, errors.New("the judge asks for nothing")
+}
+
+// describe reads the manifest of the code that is to be loaded.
+func (s *server) describe(b Built) (err error) {
+	if <-s.read; s.unread != nil {
+		return s.unread
+	}
+	if s.manifest = s.own.Picked(b.Picks); b.Manifest != s.setup.Own {
+		s.manifest, err = b.Joined(s.setup.Manifest)
+	}
+	return err
 }
 
 // addSlots maps memory at addresses that nobody can guess. A launch that looked for its neighbours'
@@ -226,7 +238,7 @@ func (s *server) prepare(p Problem) error {
 	if len(args) != len(offsets) {
 		return fmt.Errorf("the judge has places for %d arguments, and the launch takes %d", len(offsets), len(args))
 	}
-	ready := &prepared{size: p.Batch}
+	ready := &prepared{kernel: s.kernel, size: p.Batch}
 	for i, slot := range s.sets[p.Set] {
 		if p.Share {
 			i = 0
@@ -241,7 +253,7 @@ func (s *server) prepare(p Problem) error {
 	if slot, ok := s.single[p.Set]; ok && !p.Share {
 		ready.singleSlot = slot
 		ready.single = func(at driver.DevicePtr) (func() error, error) {
-			return s.kernel.Prepare(p.Batch, p.Dims, args, offsets, at)
+			return ready.kernel.Prepare(p.Batch, p.Dims, args, offsets, at)
 		}
 		// This loads what the code needs. The launch itself is made when its slot is mapped.
 		if _, err := ready.single(s.sets[p.Set][0].Ptr); err != nil {
@@ -291,12 +303,13 @@ func all(launches []func() error) error {
 // ready brings the GPU into the state in which every sample begins: without state of earlier
 // launches if asked, and with nothing running.
 func (s *server) ready(r ready) error {
+	kernel := s.problems[r.Problem].kernel
 	if r.Reset {
-		if err := s.kernel.Reset(); err != nil {
+		if err := kernel.Reset(); err != nil {
 			return err
 		}
 	}
-	return s.kernel.Wait()
+	return kernel.Wait()
 }
 
 // run times launches between two events. If they are the whole batch it launches them as one graph,

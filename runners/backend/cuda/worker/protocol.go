@@ -21,6 +21,7 @@ import (
 const (
 	TaskCases  = "cases"  // compare the candidate's outputs, and estimate how long launches take
 	TaskRound  = "round"  // measure one round
+	TaskArms   = "arms"   // time many candidates of a search next to each other
 	TaskLaunch = "launch" // launch the candidate, or the reference if there is none, under a tool
 )
 
@@ -41,7 +42,9 @@ type Request struct {
 	Plans         []Plan              `json:"plans,omitempty"`
 	Distributions []distribution.Kind `json:"distributions,omitempty"` // of timed inputs
 	Pairs         int                 `json:"pairs,omitempty"`
-	Separation    gates.Separation    `json:"separation"` // of two right outputs on a timed input
+	Arms          []Arm               `json:"arms,omitempty"`
+	Samples       int                 `json:"samples,omitempty"` // of every arm on every shape
+	Separation    gates.Separation    `json:"separation"`        // of two right outputs on a timed input
 	Seed          uint64              `json:"seed,omitempty"`
 	Launch        int                 `json:"launches,omitempty"`
 	Tune          bool                `json:"tune,omitempty"`  // cases: time the planned shapes as a round does, one launch a sample
@@ -90,6 +93,7 @@ type Reply struct {
 	Spent    gates.Spent        `json:"spent,omitempty"`    // with Micros: of the whole task
 	Measured bool               `json:"measured,omitempty"` // all timing is done; the round follows
 	Round    *gates.Round       `json:"round,omitempty"`
+	Arm      *ArmReply          `json:"arm,omitempty"`
 	Done     bool               `json:"done,omitempty"`
 	Error    string             `json:"error,omitempty"`
 	Mistake  *pyref.Mistake     `json:"mistake,omitempty"` // with Error: of the reference

@@ -55,8 +55,15 @@ func (s *session) startSides() error {
 	if round {
 		who[gates.SideControl] = "control"
 	}
-	if s.request.Task == TaskLaunch {
+	switch s.request.Task {
+	case TaskLaunch:
 		return nil
+	case TaskArms:
+		p, err := side.Start(who[gates.SideCandidate], s.request.Program, os.Environ(), side.Setup{
+			Manifest: s.request.Manifest, Own: s.request.Baseline.Manifest, Timeout: s.request.Timeout, Padding: s.rng.Int64N(maxPadding), Flush: true,
+		})
+		s.sides[gates.SideCandidate] = p
+		return err
 	}
 	letters := []rune{gates.SideBaseline, gates.SideControl, gates.SideCandidate}
 	s.rng.Shuffle(len(letters), func(i, j int) { letters[i], letters[j] = letters[j], letters[i] })
