@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
-# git and, for rivals and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
+# git and, for rivals, spaces and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed accuracy spread
+# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed spaces accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed spaces accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -165,6 +165,13 @@ for step in $steps; do
       sed -n '/^Where the time went/,/of this time/p' "$results/$name.txt"
       mv "$results"/speed-results/*/evidence.json "$results/$name.evidence.json" 2>/dev/null; rm -rf "$results/speed-results"
     done <<<"$speed" ;;
+  # Searches next to brute force: the time of each until it has a winner, and how fast the winners are. At most four minutes.
+  spaces)
+    names=()
+    for name in rmsnorm matmul softmax_triton stencil; do
+      if [[ $name =~ ^(${ONLY:-.*})$ ]]; then names+=("$name"); fi
+    done
+    if [ ${#names[@]} -gt 0 ]; then python3 runners/backend/cuda/spaces.py "$gate" "$results" "${names[@]}" || failed=1; fi ;;
   # From a Triton package to the first verdict, in at most two minutes.
   newcomer) rm -rf "$results/newcomer"; runners/work/scaffold/newcomer.sh --gpu --limit 120 "$gate" "$results/newcomer" || failed=1 ;;
   steps) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
