@@ -68,14 +68,14 @@ def written(values):
 
 
 def winner(log):
-    """Reads the point that a search ends with from its log: a winner, or the incumbent where there is none."""
+    """Reads the point that a search ends with from its log: the best of its race."""
     with open(log) as f:
         lines = [json.loads(line) for line in f if line.endswith("\n")]
     space = lines[0]["search"]["space"]
     found = space["incumbent"]
     ended = False
     for line in lines:
-        for kind, key in (("attempt", "id"), ("end", "winner")):
+        for kind, key in (("attempt", "id"), ("end", "best")):
             found = (line.get(kind) or {}).get(key) or found
         ended = ended or "end" in line
     if not ended:

@@ -177,7 +177,11 @@ func (s *Search) conclude() {
 		s.result.compiled[id] = b.Seconds
 	}
 	if !s.Log.Ended && !s.result.Replayed {
-		_ = s.Log.add(entry{End: &end{Winner: s.result.Winner}}) // the log is whole without it
+		last := &end{Winner: s.result.Winner}
+		if len(s.result.Elite) > 0 {
+			last.Best = s.result.Elite[0]
+		}
+		_ = s.Log.add(entry{End: last}) // the log is whole without it
 	}
 }
 

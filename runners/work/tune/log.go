@@ -82,6 +82,7 @@ type entry struct {
 
 type end struct {
 	Winner string `json:"winner,omitempty"`
+	Best   string `json:"best,omitempty"` // of the race
 }
 
 func newLog() *Log {
