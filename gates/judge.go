@@ -131,3 +131,19 @@ func (j *judgement) run() {
 		j.results = append(j.results, r)
 	}
 }
+
+// unlessSame judges a gate, unless the candidate's machine code equals the baseline's: then the gate
+// was decided when the baseline was merged. Only the performance gate still asks what such a change
+// gains.
+func (j *judgement) unlessSame(gate Gate, judge func() GateResult) GateResult {
+	if !j.evidence.SameCode || gate == GateBuild || gate == GatePerformance {
+		return judge()
+	}
+	if gate == GateProfile && j.evidence.Performance != nil {
+		return judge() // a bound on a time was asked, so the kernel was run
+	}
+	if j.has(gate) {
+		judge() // the rows are shown
+	}
+	return GateResult{Status: Passed, Found: facts.MergedCode{}}
+}

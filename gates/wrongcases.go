@@ -11,22 +11,6 @@ import (
 
 // A change is not blamed for a fault that both sides have, nor for one that was there before it.
 
-// unlessSame judges a gate, unless the candidate's machine code equals the baseline's: then the gate
-// was decided when the baseline was merged. Only the performance gate still asks what such a change
-// gains.
-func (j *judgement) unlessSame(gate Gate, judge func() GateResult) GateResult {
-	if !j.evidence.SameCode || gate == GateBuild || gate == GatePerformance {
-		return judge()
-	}
-	if gate == GateProfile && j.evidence.Performance != nil {
-		return judge() // a bound on a time was asked, so the kernel was run
-	}
-	if j.has(gate) {
-		judge() // the rows are shown
-	}
-	return GateResult{Status: Passed, Found: facts.MergedCode{}}
-}
-
 // sameRefusal reports whether the compiler refused both sides for the same reason, even if the
 // change has moved it to a different line.
 func sameRefusal(b, c *Build) bool {

@@ -10,7 +10,7 @@ import (
 
 // Arms is the part of a [Backend] that searches use. It compiles many candidates of one job, and times them next to each other and
 // next to the baseline. Nothing separates the candidates from each other, and none is compiled twice, so their times only order
-// them: whatever a search has found goes through the gates, as every change does. The baseline is built first.
+// them: whatever a search has found goes through the gates, as every change does. The baseline is built before anything is timed.
 type Arms interface {
 	// BuildArm compiles a candidate under a name, into a new folder. It may be called from several goroutines.
 	BuildArm(ctx context.Context, name string, side Side, scratch string) (gates.Build, error)

@@ -175,3 +175,12 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	}
 	return l, nil
 }
+
+// store counts what the journal takes.
+func (s *Server) store(ctx context.Context, d webhook.Delivery) error {
+	err := s.Bot.Store(ctx, d)
+	if err == nil {
+		s.counts.accepted.Inc()
+	}
+	return err
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
@@ -38,15 +37,6 @@ func newCounters(s *Server) *counters {
 	c.registry.MustRegister(c.webhooks, c.accepted, observer{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return c
-}
-
-// store counts what the journal takes.
-func (s *Server) store(ctx context.Context, d webhook.Delivery) error {
-	err := s.Bot.Store(ctx, d)
-	if err == nil {
-		s.counts.accepted.Inc()
-	}
-	return err
 }
 
 // counted counts answers by their status.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/runners"
@@ -277,6 +278,17 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 		}
 	}
 	return nil
+}
+
+// round measures one round, and how long it took.
+func (g *gatherer) round(ctx context.Context, shapes []manifest.Shape, p runners.Progress) (gates.Round, error) {
+	start := time.Now()
+	round, err := g.backend.Round(ctx, g.rule.Gates.Performance, shapes, p)
+	if err != nil {
+		return gates.Round{}, err
+	}
+	round.Started, round.Seconds = start.UTC(), time.Since(start).Seconds()
+	return round, nil
 }
 
 // buildOwnBaseline builds a new kernel a second time as its own baseline, because every round has three

@@ -44,6 +44,7 @@ type scripted struct {
 	runners.WithoutNotes
 	runners.WithoutArtifacts
 	runners.WithoutReference
+	runners.WithoutArms
 	job     runners.Job
 	asked   []string
 	ratio   float64

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -77,15 +76,4 @@ func (s *Steps) fault() error {
 		return errors.New(text)
 	}
 	return nil
-}
-
-// round measures one round, and how long it took.
-func (g *gatherer) round(ctx context.Context, shapes []manifest.Shape, p runners.Progress) (gates.Round, error) {
-	start := time.Now()
-	round, err := g.backend.Round(ctx, g.rule.Gates.Performance, shapes, p)
-	if err != nil {
-		return gates.Round{}, err
-	}
-	round.Started, round.Seconds = start.UTC(), time.Since(start).Seconds()
-	return round, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -50,7 +49,7 @@ func (b *Backend) fork(side runners.Side, scratch string) *Backend {
 	job, config := b.job, b.config
 	job.Candidate, config.Scratch = side, scratch
 	return &Backend{
-		job: job, config: config, cuda: b.cuda, installed: b.installed, cudas: maps.Clone(b.cudas), tritons: maps.Clone(b.tritons), device: b.device, seed: b.seed,
+		job: job, config: config, cuda: b.cuda, installed: b.installed, found: b.found, device: b.device, seed: b.seed,
 		rng: rand.New(rand.NewPCG(b.seed, 0)), sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		whole: b.whole, once: true,
 	}

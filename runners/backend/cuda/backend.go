@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -58,8 +59,7 @@ type Backend struct {
 	config     Config
 	cuda       *toolchain.CUDA
 	installed  toolchain.Installed
-	cudas      map[policy.Toolchain]*toolchain.CUDA   // the pinned compilers, found when they are needed
-	tritons    map[policy.Toolchain]*toolchain.Triton // the zero pin means the host's default
+	found      *found
 	device     gates.Device
 	seed       uint64 // the seed of everything secret
 	rng        *rand.Rand
@@ -79,6 +79,17 @@ type Backend struct {
 	log        strings.Builder
 	arms       arms // of a search
 	once       bool // nothing is compiled twice, see BuildArm
+}
+
+// found is the pinned compilers that were found, because they were needed. The arms of a search share it.
+type found struct {
+	mu      sync.Mutex
+	cudas   map[policy.Toolchain]*toolchain.CUDA
+	tritons map[policy.Toolchain]*toolchain.Triton // the zero pin means the host's default
+}
+
+func newFound() *found {
+	return &found{cudas: map[policy.Toolchain]*toolchain.CUDA{}, tritons: map[policy.Toolchain]*toolchain.Triton{}}
 }
 
 // New finds the GPU and the compiler. Work that the backend starts ahead of its gate ends with ctx,
@@ -117,7 +128,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		return nil, missing
 	}
 	b := &Backend{
-		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policy.Toolchain]*toolchain.CUDA{}, tritons: map[policy.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
+		job: job, config: config, cuda: compiler, installed: installed, found: newFound(), device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		xids: xids, whole: ctx,
 	}
 	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, sandbox.LaunchTime)
@@ -143,10 +154,12 @@ func (b *Backend) Device() gates.Device { return b.device }
 // Tools returns the programs that took part.
 func (b *Backend) Tools() map[string]string {
 	tools := map[string]string{"nvcc": b.cuda.Version}
-	for _, t := range b.tritons {
+	b.found.mu.Lock()
+	defer b.found.mu.Unlock()
+	for _, t := range b.found.tritons {
 		tools["python"] = t.PythonVersion
 	}
-	if t := b.tritons[policy.Toolchain{}]; t != nil {
+	if t := b.found.tritons[policy.Toolchain{}]; t != nil {
 		tools["triton"] = t.Version
 	}
 	maps.Copy(tools, b.python.Tools())

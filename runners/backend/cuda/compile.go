@@ -304,14 +304,16 @@ func (b *Backend) pinnedCUDA(ctx context.Context, side runners.Side) (*toolchain
 	if pin == nil {
 		pin = &policy.Toolchain{}
 	}
-	if b.cudas[*pin] == nil {
+	b.found.mu.Lock()
+	defer b.found.mu.Unlock()
+	if b.found.cudas[*pin] == nil {
 		found, err := b.installed.CUDA(ctx, side.Toolchains.NVCC)
 		if err != nil {
 			return nil, err
 		}
-		b.cudas[*pin] = found
+		b.found.cudas[*pin] = found
 	}
-	return b.cudas[*pin], nil
+	return b.found.cudas[*pin], nil
 }
 
 // pinnedTriton returns the Triton of a side.
@@ -320,7 +322,9 @@ func (b *Backend) pinnedTriton(ctx context.Context, side runners.Side) (*toolcha
 	if side.Toolchains.Triton != nil {
 		key = *side.Toolchains.Triton
 	}
-	if b.tritons[key] == nil {
+	b.found.mu.Lock()
+	defer b.found.mu.Unlock()
+	if b.found.tritons[key] == nil {
 		found, err := b.installed.Triton(ctx, side.Toolchains.Triton)
 		if err != nil && side.Toolchains.Triton == nil {
 			return nil, runners.SetupErrorf("%s is compiled by Triton: %w", b.job.Manifest.Name, err)
@@ -328,7 +332,7 @@ func (b *Backend) pinnedTriton(ctx context.Context, side runners.Side) (*toolcha
 		if err != nil {
 			return nil, err
 		}
-		b.tritons[key] = found
+		b.found.tritons[key] = found
 	}
-	return b.tritons[key], nil
+	return b.found.tritons[key], nil
 }

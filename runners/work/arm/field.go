@@ -17,9 +17,11 @@ type Field struct {
 	bench     *Bench
 	backend   runners.Backend
 	incumbent *Arm
+	ready     chan struct{} // closed when the baseline is built
+	failed    error         // why it is not
 }
 
-// OpenField builds the baseline. It returns nil if the backend cannot time candidates next to each other.
+// OpenField begins to build the baseline. It returns nil if the backend cannot time candidates next to each other.
 func (b *Bench) OpenField(ctx context.Context, scratch string, p runners.Progress) (*Field, error) {
 	job := b.Job(*b.job.Baseline)
 	// Nothing is compared with the reference, so none is started.
@@ -43,19 +45,31 @@ func (b *Bench) OpenField(ctx context.Context, scratch string, p runners.Progres
 		f.Close()
 		return nil, nil
 	}
-	refusal, err := f.incumbent.Build(ctx)
-	if err == nil && refusal != nil && f.incumbent.Candidate() == nil {
-		err = fmt.Errorf("building the baseline: %s", refusal)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
+	f.ready = make(chan struct{})
+	go func() {
+		defer close(f.ready)
+		refusal, err := f.incumbent.Build(ctx)
+		if err == nil && refusal != nil && f.incumbent.Candidate() == nil {
+			err = fmt.Errorf("building the baseline: %s", refusal)
+		}
+		f.failed = err
+	}()
 	return f, nil
 }
 
+// baseline waits until the baseline is built.
+func (f *Field) baseline() error {
+	<-f.ready
+	return f.failed
+}
+
 // Close ends everything that the field has started.
-func (f *Field) Close() { f.incumbent.Close() }
+func (f *Field) Close() {
+	f.incumbent.Close()
+	if f.ready != nil {
+		<-f.ready
+	}
+}
 
 // A Built is a candidate of a field.
 type Built struct {
@@ -78,6 +92,9 @@ func (f *Field) Build(ctx context.Context, name string, side runners.Side, scrat
 		return Built{}, &Refusal{Gate: gates.GateBuild, Reason: gates.ReasonBuild, Text: setup.Error()}, nil
 	}
 	if err != nil {
+		return Built{}, nil, err
+	}
+	if err := f.baseline(); err != nil {
 		return Built{}, nil, err
 	}
 	e := *f.incumbent.Evidence()
@@ -104,6 +121,9 @@ type Times struct {
 
 // Time times candidates with so many samples of each on every shape.
 func (f *Field) Time(ctx context.Context, names []string, samples int) ([]Times, error) {
+	if err := f.baseline(); err != nil {
+		return nil, err
+	}
 	found, err := f.backend.TimeArms(ctx, names, f.bench.shapes, samples)
 	if err != nil {
 		return nil, err

@@ -11,10 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
 	"github.com/kernelgate/kernelgate/runners/host/results"
 )
@@ -97,31 +95,4 @@ func PolicyHere(ctx context.Context, args []string) (string, error) {
 		}
 	}
 	return file, nil
-}
-
-// ReadPolicy reads a policy by the name that a user gives: a file, or a shipped policy. The second
-// result is the file name for messages.
-func ReadPolicy(name string) (*policy.Policy, string, error) {
-	file, text, err := plan.PolicyNamed(name)
-	if err != nil {
-		return nil, "", err
-	}
-	p, err := policy.Parse(file, text)
-	if err != nil {
-		return nil, "", usage.Error{Err: err}
-	}
-	return p, file, nil
-}
-
-// ReadEvidence reads stored evidence.
-func ReadEvidence(file string) (*gates.Evidence, error) {
-	data, err := results.Read(file)
-	if err != nil {
-		return nil, usage.Errorf("reading evidence: %w", err)
-	}
-	e, err := gates.ParseEvidence(file, data)
-	if err != nil {
-		return nil, usage.Error{Err: err}
-	}
-	return e, nil
 }
