@@ -195,8 +195,9 @@ func TestSpacesReadsTheWinner(t *testing.T) {
 	for _, tt := range []struct{ log, want string }{
 		{toggles + "\n" + `{"end":{"winner":"default,BLOCK=128"}}`, "BLOCK=128,ROWS=4"},
 		{toggles + "\n" + `{"attempt":{"id":"default,BLOCK=128,ROWS=1"}}` + "\n" + `{"end":{}}`, "BLOCK=128,ROWS=1"},
+		{toggles + "\n" + `{"raced":{"winner":"default,ROWS=2"}}`, "BLOCK=64,ROWS=2"},
 		{toggles + "\n" + `{"end":{}}`, "BLOCK=64,ROWS=4"},
-		{toggles + "\n" + `{"round":{}}`, "the search has no end in its log"},
+		{toggles + "\n" + `{"round":{}}`, "the search has neither a winner nor an end in its log"},
 		{triton + "\n" + `{"end":{"winner":"default,autotune=1"}}`, "BLOCK=512,STAGES=3,num_warps=4"},
 		{triton + "\n" + `{"end":{}}`, "BLOCK=256,STAGES=1,num_warps=2"},
 	} {
