@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
@@ -230,18 +229,14 @@ mkdir -p "$5/tune-1" && printf '%%s\n' '%s' '{"end":{"winner":"default,%s"}}' >"
 	if err := os.WriteFile(filepath.Join(dir, "gate"), []byte(gate), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	points := []string{slow, fast}
 	script := `import spaces, sys
 gate, results, *points = sys.argv[1:]
 folder, script, default = spaces.SPACES["stencil"]
-script += ["--launches", "3", "--points", *points] if points else []
+script += ["--launches", "3", "--points", *points]
 spaces.SPACES = {"stencil": (folder, script, default), "missing": (folder + "/missing", script, default)}
 sys.argv = ["spaces.py", gate, results]
 print(spaces.main())`
-	if long.On() { // all points
-		points = nil
-	}
-	out := string(python(t, slices.Concat([]string{"-c", script, filepath.Join(dir, "gate"), filepath.Join(dir, "results")}, points)...))
+	out := string(python(t, "-c", script, filepath.Join(dir, "gate"), filepath.Join(dir, "results"), slow, fast))
 	table, err := os.ReadFile(filepath.Join(dir, "results", "spaces.txt"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
