@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
@@ -195,8 +194,9 @@ func TestSpacesReadsTheWinner(t *testing.T) {
 	for _, tt := range []struct{ log, want string }{
 		{toggles + "\n" + `{"end":{"winner":"default,BLOCK=128"}}`, "BLOCK=128,ROWS=4"},
 		{toggles + "\n" + `{"attempt":{"id":"default,BLOCK=128,ROWS=1"}}` + "\n" + `{"end":{}}`, "BLOCK=128,ROWS=1"},
+		{toggles + "\n" + `{"raced":{"winner":"default,ROWS=2"}}`, "BLOCK=64,ROWS=2"},
 		{toggles + "\n" + `{"end":{}}`, "BLOCK=64,ROWS=4"},
-		{toggles + "\n" + `{"round":{}}`, "the search has no end in its log"},
+		{toggles + "\n" + `{"round":{}}`, "the search has neither a winner nor an end in its log"},
 		{triton + "\n" + `{"end":{"winner":"default,autotune=1"}}`, "BLOCK=512,STAGES=3,num_warps=4"},
 		{triton + "\n" + `{"end":{}}`, "BLOCK=256,STAGES=1,num_warps=2"},
 	} {
@@ -229,18 +229,14 @@ mkdir -p "$5/tune-1" && printf '%%s\n' '%s' '{"end":{"winner":"default,%s"}}' >"
 	if err := os.WriteFile(filepath.Join(dir, "gate"), []byte(gate), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	points := []string{slow, fast}
 	script := `import spaces, sys
 gate, results, *points = sys.argv[1:]
 folder, script, default = spaces.SPACES["stencil"]
-script += ["--launches", "3", "--points", *points] if points else []
+script += ["--launches", "3", "--points", *points]
 spaces.SPACES = {"stencil": (folder, script, default), "missing": (folder + "/missing", script, default)}
 sys.argv = ["spaces.py", gate, results]
 print(spaces.main())`
-	if long.On() { // all points
-		points = nil
-	}
-	out := string(python(t, slices.Concat([]string{"-c", script, filepath.Join(dir, "gate"), filepath.Join(dir, "results")}, points)...))
+	out := string(python(t, "-c", script, filepath.Join(dir, "gate"), filepath.Join(dir, "results"), slow, fast))
 	table, err := os.ReadFile(filepath.Join(dir, "results", "spaces.txt"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
