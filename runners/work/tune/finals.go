@@ -31,13 +31,12 @@ func (s *Search) finals(ctx context.Context) error {
 	if s.Log.Header.Exhaustive {
 		return nil // it is the truth to compare with, and proposes no change
 	}
-	for failed := 0; len(s.result.Confirmed) < maxVerdicts; s.result.Elite, s.result.Decided = s.race.Elite(elite), s.race.Decided() {
+	for ; len(s.result.Confirmed) < maxVerdicts; s.result.Elite, s.result.Decided = s.race.Elite(elite), s.race.Decided() {
 		t := s.ids[s.race.Best()]
 		if t == nil || t == s.tried[0] {
-			if failed == 0 || !s.enterBest() {
+			if s.lost == 0 || !s.enterBest() {
 				return nil // nothing is better than the incumbent
 			}
-			failed = 0
 			if err := s.raceOn(ctx); err != nil {
 				return err
 			}
@@ -58,7 +57,6 @@ func (s *Search) finals(ctx context.Context) error {
 				return err
 			}
 		}
-		failed++
 		if err := s.raceOn(ctx); err != nil {
 			return err
 		}
@@ -115,6 +113,7 @@ func (s *Search) judge(ctx context.Context, t *Tried) (bool, error) {
 	case verdict.Reason == gates.ReasonTooSlow || verdict.Reason == gates.ReasonInconclusive:
 		return true, nil // the others are no faster
 	}
+	s.lost++
 	t.Status, t.Gate, t.Why = Failed, gates.GatePerformance, "the gate defers it: "+verdict.Summary
 	s.disqualify(t)
 	return false, nil

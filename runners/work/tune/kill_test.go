@@ -81,7 +81,7 @@ func TestKilledProcess(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		after := 2 + rng.IntN(25)
+		after := 2 + rng.IntN(12)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			what, found := strings.CutPrefix(lines.Text(), "call ")
 			if !found {

@@ -57,8 +57,8 @@ func (s *Search) screen(ctx context.Context, ready []*Tried) error {
 		s.screened = append(s.screened, t)
 	}
 	slices.SortStableFunc(s.screened, func(a, b *Tried) int {
-		if a.screen.Differs != b.screen.Differs {
-			return map[bool]int{true: 1, false: -1}[a.screen.Differs]
+		if x, y := s.doubtful(a), s.doubtful(b); x != y {
+			return map[bool]int{true: 1, false: -1}[x]
 		}
 		return cmp.Compare(s.screenValue(b), s.screenValue(a))
 	})
@@ -67,6 +67,17 @@ func (s *Search) screen(ctx context.Context, ready []*Tried) error {
 		s.result.Curve = append(s.result.Curve, Mark{Seconds: s.seconds, Speedup: math.Expm1(s.screenValue(best)), Best: best.ID})
 	}
 	return nil
+}
+
+// doubtful reports whether a candidate will probably fail: its outputs are not the incumbent's, or it is slower on a shape than the
+// policy's guard allows.
+func (s *Search) doubtful(t *Tried) bool {
+	for shape, limit := range s.Log.Header.Guards {
+		if ratio, ok := t.screen.Speedups[shape]; ok && math.Log(ratio)+screenNoise*t.screen.Noise < math.Log(limit) {
+			return true
+		}
+	}
+	return t.screen.Differs
 }
 
 // small reports whether all candidates can race: a screen would leave nobody out.
@@ -102,12 +113,13 @@ func (s *Search) enterBest() bool {
 	}
 	var best *Tried
 	n := 0
+	s.lost = 0
 	for _, t := range s.screened {
 		if t.Status != Behind {
 			continue
 		}
 		best = cmp.Or(best, t)
-		near := s.screenValue(t) >= s.screenValue(best)-screenNoise*math.Hypot(t.screen.Noise, best.screen.Noise) && t.screen.Differs == best.screen.Differs
+		near := s.screenValue(t) >= s.screenValue(best)-screenNoise*math.Hypot(t.screen.Noise, best.screen.Noise) && s.doubtful(t) == s.doubtful(best)
 		if n >= maxRacers || n >= minRacers && !near {
 			break
 		}

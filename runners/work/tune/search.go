@@ -38,6 +38,7 @@ type Search struct {
 	round    int
 	proposed int  // number of proposals
 	asked    int  // proposals that the proposer made in this process
+	lost     int  // racers that failed since the screen has sent some
 	ended    bool // the lab has no more rounds, or the budget has no room for one
 	result   Result
 }
@@ -337,6 +338,9 @@ func (s *Search) enter(t *Tried) {
 
 // fail ends a candidate.
 func (s *Search) fail(t *Tried, why *arm.Refusal) {
+	if t.Status == Racing {
+		s.lost++
+	}
 	t.Status, t.Gate, t.Why, t.Details = Failed, why.Gate, why.Text, append(slices.Clone(why.Details), t.Details...)
 	s.disqualify(t)
 }
