@@ -192,12 +192,10 @@ func TestSpacesReadsTheWinner(t *testing.T) {
 	const toggles = `{"search":{"space":{"incumbent":"default","own":{"default":{"BLOCK":64,"ROWS":4}}}}}`
 	const triton = `{"search":{"space":{"incumbent":"default","own":{"default":{"autotune":0}},"configurations":["BLOCK=256, STAGES=1, num_warps=2, num_stages=3, num_ctas=1","BLOCK=512, STAGES=3, num_warps=4, num_stages=3, num_ctas=1"]}}}`
 	for _, tt := range []struct{ log, want string }{
-		{toggles + "\n" + `{"end":{"winner":"default,BLOCK=128"}}`, "BLOCK=128,ROWS=4"},
-		{toggles + "\n" + `{"attempt":{"id":"default,BLOCK=128,ROWS=1"}}` + "\n" + `{"end":{}}`, "BLOCK=128,ROWS=1"},
-		{toggles + "\n" + `{"raced":{"winner":"default,ROWS=2"}}`, "BLOCK=64,ROWS=2"},
+		{toggles + "\n" + `{"end":{"best":"default,BLOCK=128"}}`, "BLOCK=128,ROWS=4"},
 		{toggles + "\n" + `{"end":{}}`, "BLOCK=64,ROWS=4"},
-		{toggles + "\n" + `{"round":{}}`, "the search has neither a winner nor an end in its log"},
-		{triton + "\n" + `{"end":{"winner":"default,autotune=1"}}`, "BLOCK=512,STAGES=3,num_warps=4"},
+		{toggles + "\n" + `{"round":{}}`, "the search has no end in its log"},
+		{triton + "\n" + `{"end":{"best":"default,autotune=1"}}`, "BLOCK=512,STAGES=3,num_warps=4"},
 		{triton + "\n" + `{"end":{}}`, "BLOCK=256,STAGES=1,num_warps=2"},
 	} {
 		file := filepath.Join(t.TempDir(), "search.jsonl")
@@ -224,7 +222,7 @@ func TestSpacesCompares(t *testing.T) {
 [ "$1" = doctor ] && exit 0
 [ "$1 $3 $4" = "tune --no-gate --results" ] || exit 2
 [ "$2" = stencil ] && [ -f kernels/stencil/kernel.yaml ] && [ -f .github/kernelgate.yaml ] || exit 2
-mkdir -p "$5/tune-1" && printf '%%s\n' '%s' '{"end":{"winner":"default,%s"}}' >"$5/tune-1/search.jsonl"
+mkdir -p "$5/tune-1" && printf '%%s\n' '%s' '{"end":{"best":"default,%s"}}' >"$5/tune-1/search.jsonl"
 `, header, slow)
 	if err := os.WriteFile(filepath.Join(dir, "gate"), []byte(gate), 0o755); err != nil {
 		t.Fatal(err)

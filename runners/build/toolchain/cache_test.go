@@ -66,6 +66,31 @@ func TestCachedBuild(t *testing.T) {
 	}
 }
 
+// TestCacheOfASearch checks that a build of a search, which is compiled only once, is never taken for a gate's, and that a search
+// takes both.
+func TestCacheOfASearch(t *testing.T) {
+	c := *realCUDA(t)
+	c.Cache = &Cache{Dir: t.TempDir()}
+	// The machine code depends on the name of the folder: only the second build finds that out.
+	dir := folder(t, map[string]string{"k.cu": "extern \"C\" __global__ void k(int* x) { x[0] = __FILE__[1] + sizeof(__FILE__); }\n"})
+	b := NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89", Once: true}
+	first, second := mustBuild(t, &c, b), mustBuild(t, &c, b)
+	if first.Cached || !second.Cached {
+		t.Errorf("cached %v, then %v", first.Cached, second.Cached)
+	}
+	b.Once = false
+	mustRefuseBuild(t, &c, b, "the machine code depends on where it is compiled")
+
+	b.Dir = folder(t, map[string]string{"k.cu": kernelText})
+	if mustBuild(t, &c, b).Cached {
+		t.Error("the first build was cached")
+	}
+	b.Once = true
+	if !mustBuild(t, &c, b).Cached {
+		t.Error("a search compiles what a gate has compiled")
+	}
+}
+
 func TestCacheIsOutOfSight(t *testing.T) {
 	c := *realCUDA(t)
 	c.Cache = &Cache{Dir: t.TempDir()}
