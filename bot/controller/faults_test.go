@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
@@ -116,6 +117,7 @@ func (w *world) crowd(n int, base string) []expectation {
 // With three calls in ten failing in every way that GitHub knows, the end is the
 // same: nothing is lost and nothing is said twice.
 func TestFaults(t *testing.T) {
+	long.Test(t)
 	w := newWorld(t, worldOptions{watchful: true})
 	w.hub.SetFaults(embedded.Faults{Rate: 0.3, Seed: 11})
 	all := w.crowd(6, "main")

@@ -19,6 +19,7 @@ import (
 // moved on since. The bot reads and publishes everything again, and every pull request ends with its right check and one
 // comment. KERNELGATE_RESTORES=all restores every backup; otherwise some are.
 func TestRestoreAtEveryMoment(t *testing.T) {
+	long.Test(t)
 	w := newWorld(t, worldOptions{})
 	w.settle()
 	backups := w.backUpAfterEveryEvent()
