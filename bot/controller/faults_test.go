@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/internal/long"
 )
 
 // An expectation is how a pull request must look when all is done.
