@@ -15,6 +15,7 @@ var (
 	// No speedup is slower: something is.
 	speedupSlower = regexp.MustCompile(`speedup (` + slowerText + `)`)
 	tailSlower    = regexp.MustCompile(`the speedup of (the \w+) is (` + slowerText + `)`)
+	bareShare     = regexp.MustCompile(`([0-9])%`)
 	storedAsked   = regexp.MustCompile(`ask(?:ed|s only) [^);]*[<>]=? ?[^);]*`)
 )
 
@@ -39,7 +40,7 @@ func InNotation(s string) string {
 	if !strings.Contains(s, "machine code ") || !strings.Contains(s, "→") { // else the share is that of the code's size
 		s = gainsInNotation(s)
 	}
-	return storedAsked.ReplaceAllStringFunc(s, number.Condition)
+	return bareShare.ReplaceAllString(storedAsked.ReplaceAllStringFunc(s, number.Condition), "$1"+string(nbsp)+"%")
 }
 
 func gainsInNotation(s string) string {
