@@ -49,15 +49,16 @@ func gainsInNotation(s string) string {
 		value, ok := shareOf(m[2])
 		lower, bounded := shareOf(m[3])
 		upper, closed := shareOf(m[4])
+		factor := strings.Contains(number.Speedup(value), "×")
 		switch {
 		case m[1] != "" || !ok:
-			return found
-		case bounded && closed:
+		case factor && bounded && closed:
 			return number.Gain(value, &lower, &upper) + " " + strings.ReplaceAll(number.GainInterval(value, &lower, &upper), ","+string(nbsp), ", ")
-		case value < 0 && !strings.Contains(number.Speedup(value), "×"):
-			return strings.TrimPrefix(found, minus) + number.Slower
-		case strings.Contains(number.Speedup(value), "×"):
+		case factor:
 			return number.Speedup(value)
+		case value < 0: // with the digits that are there
+			figure, interval, _ := strings.Cut(found, "%")
+			return strings.TrimPrefix(figure, minus) + "%" + number.Slower + interval
 		}
 		return found
 	})

@@ -9,6 +9,7 @@ import (
 func TestInNotation(t *testing.T) {
 	for stored, want := range map[string]string{
 		"Slower: speedup −42.9_% [−44.0_%, −42.0_%] on long (asked speedup >= -2%)":                "Slower: 1.75×_slower [1.72×, 1.79×] on long (asked speedup ≥_−2_%)",
+		"Slower: speedup −2.9_% [−3.1_%, −2.8_%] on wide":                                          "Slower: 2.9_%_slower [−3.1_%, −2.8_%] on wide",
 		"Slower: speedup −2.9_% [−3.6_%, −2.2_%] on long":                                          "Slower: 2.9_%_slower [−3.6_%, −2.2_%] on long",
 		"Proven: speedup +16.1_% [+15.8_%, +16.4_%] on mission":                                    "Proven: speedup +16.1_% [+15.8_%, +16.4_%] on mission",
 		"Proven: speedup +540.0_% [+530.0_%, +550.0_%] on mission":                                 "Proven: speedup 6.40× [6.30×, 6.50×] on mission",
