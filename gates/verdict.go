@@ -77,6 +77,10 @@ type Verdict struct {
 	Notes       []string       `json:"notes,omitempty"`
 	Existing    []string       `json:"existing,omitempty"` // findings that the baseline has as well, by gate, in a few words
 	Findings    []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
+
+	// Unjudged is the times that were measured and that no gate judged, for a report. They follow from the evidence, so that a
+	// stored verdict does not have them: see UnjudgedTimes.
+	Unjudged []Comparison `json:"-"`
 }
 
 // Blocks reports whether the verdict keeps the change from being merged.
@@ -204,6 +208,27 @@ type Comparison struct {
 	TFLOPs   *float64 `json:"tflops,omitempty"`
 	GBs      *float64 `json:"gb_per_s,omitempty"`
 	Roofline *float64 `json:"roofline,omitempty"` // share of the device's limit
+}
+
+// CandidateTime is the candidate's time that stands next to the speedup, in microseconds: the baseline's time divided by the speedup.
+// The speedup is the median of paired ratios, and the ratio of the two medians can differ from it, even in its sign. Without a
+// speedup it is the candidate's median; 0 where there is none.
+func (c Comparison) CandidateTime() float64 {
+	switch {
+	case c.Candidate == nil:
+		return 0
+	case c.Baseline == nil || !c.Speedup.Known():
+		return c.Candidate.P50
+	}
+	return c.Baseline.P50 / (1 + c.Speedup.Value)
+}
+
+// CandidateTime is the same on one kind of input.
+func (k KindTime) CandidateTime() float64 {
+	if !k.Speedup.Known() {
+		return k.Candidate
+	}
+	return k.Baseline / (1 + k.Speedup.Value)
 }
 
 // A KindTime is the times on one kind of input, in microseconds.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
@@ -149,7 +148,7 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 	var intervals []chart.Interval
 	for _, d := range p.Times() {
 		if d.Ratio != nil {
-			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: number.Percent(*d.Ratio)})
+			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: d.Gain()})
 		}
 	}
 	if intervals != nil {

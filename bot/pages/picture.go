@@ -111,7 +111,7 @@ func kinds(rows []gates.Comparison) []KindCharts {
 			case s.Upper != nil && *s.Upper < 0:
 				class = "fail"
 			}
-			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: number.Speedup(k.Speedup.Value)})
+			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: k.Speedup.Gain()})
 		}
 		list = append(list, KindCharts{c, picture(chart.Forest(c.Label()+": speedup on each kind of input", intervals)), c.Status == gates.Failed || c.Status == gates.Open})
 	}
@@ -175,7 +175,7 @@ func forest(comparisons []gates.Comparison) template.HTML {
 		}
 		row := chart.Interval{
 			Label: c.Label(), Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
-			Text: number.Speedup(c.Speedup.Value),
+			Text: c.Speedup.Gain(),
 		}
 		if c.Goal != "" {
 			row.Text += " (" + asked(c.Goal) + ")"

@@ -18,18 +18,19 @@ import (
 // functions are the functions that templates may call. None of them turns text into markup.
 func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
-		"ago":     func(t time.Time) string { return ago(s.Now(), t) },
-		"bytes":   number.Bytes,
-		"seconds": number.Elapsed,
-		"about":   number.About,
-		"signed":  number.Percent,
-		"speedup": func(v float64) string { return number.Speedup(v) },
-		"bound":   func(bound *float64, of float64) string { return number.SpeedupBound(*bound, of) },
-		"asked":   asked,
-		"fine":    fine,
-		"faults":  faults,
-		"micros":  number.Time,
-		"factor":  report.Factor,
+		"ago":          func(t time.Time) string { return ago(s.Now(), t) },
+		"bytes":        number.Bytes,
+		"seconds":      number.Elapsed,
+		"about":        number.About,
+		"signed":       number.Percent,
+		"speedup":      func(v float64) string { return number.Speedup(v) },
+		"significance": number.P,
+		"steps":        report.ToPass,
+		"asked":        asked,
+		"fine":         fine,
+		"faults":       faults,
+		"micros":       number.Time,
+		"factor":       report.Factor,
 		"time": func(v *float64) string {
 			if v == nil {
 				return "–"

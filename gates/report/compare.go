@@ -19,11 +19,18 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	say := func(text string) { w.b.WriteString(strings.Join(wrap(text, opt.Width), "\n") + "\n") }
 	var drawn []gates.Comparison
 	var timed, counted []Difference
-	same := 0
+	same, alone := 0, map[string][]string{}
 	for _, d := range Differences(a, b) {
 		switch {
 		case d.Kind == "time":
 			timed, drawn = append(timed, d), append(drawn, d.asSpeedup())
+		case d.Kind != "time" && (d.A == nil) != (d.B == nil):
+			side := d.side()
+			name := Plain(d.Name)
+			if d.Kind == "error" {
+				name = "error on " + name
+			}
+			alone[side] = append(alone[side], name)
 		case d.Kind == "resource" && d.Significant():
 			counted = append(counted, d)
 		case d.Kind == "resource":
@@ -35,7 +42,7 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	}
 	w.b.WriteString("\n")
 	if len(timed) == 0 {
-		say("Neither of them was timed.")
+		say(untimed(a, b))
 	}
 	pictures := bars(drawn)
 	for i, d := range timed {
@@ -44,7 +51,7 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 		if opt.Width > 0 {
 			width = max(opt.Width-indent-barCells-3, 20)
 		}
-		for _, line := range wrap(clean(d.text(drawn[i])), width) {
+		for _, line := range wrap(clean(d.text()), width) {
 			w.b.WriteString(lead + line + "\n")
 			lead = strings.Repeat(" ", indent+barCells+3)
 		}
@@ -58,12 +65,50 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	if same > 0 {
 		say(fmt.Sprintf("  · %s of the resources did not change", number.Plural(same, "figure")))
 	}
+	for _, side := range []string{"A", "B"} {
+		if names := alone[side]; len(names) > 0 {
+			say(fmt.Sprintf("  · only in %s: %s", side, strings.Join(names[:min(len(names), aloneShown)], ", ")) + more(len(names)-aloneShown))
+		}
+	}
 	w.b.WriteString("\n")
 	if text := apart(a.Evidence, b.Evidence); text != "" {
 		say(clean(text))
 	}
 	say("┆ marks the speed of A; right of it B is faster. " + NotSideBySide)
 	return w.b.String()
+}
+
+// aloneShown is how many figures that only one run has are named.
+const aloneShown = 8
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", n)
+}
+
+// side is the run that has a figure that the other lacks.
+func (d Difference) side() string {
+	if d.B == nil {
+		return "A"
+	}
+	return "B"
+}
+
+// untimed says why there are no times to compare.
+func untimed(a, b Result) string {
+	text := "Neither of them was timed"
+	var why []string
+	for i, r := range []Result{a, b} {
+		if v := r.Verdict; v != nil && v.Outcome != gates.Pass {
+			why = append(why, fmt.Sprintf("%c ended with %s: %s", "AB"[i], wordAndReason(v), lowered(summary(v))))
+		}
+	}
+	if why == nil {
+		return text + "."
+	}
+	return text + ". " + strings.Join(why, ". ") + "."
 }
 
 // asSpeedup is a time as the bars draw it.
@@ -87,25 +132,20 @@ func (d Difference) sign() sign {
 	return signInform
 }
 
-func (d Difference) text(c gates.Comparison) string {
-	unit := string(nbsp) + d.Unit
+func (d Difference) text() string {
 	switch {
 	case d.A == nil && d.B == nil:
 		return d.Name + " was not timed"
 	case d.A == nil:
-		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, number.Micros(*d.B)+unit)
+		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, number.Time(*d.B))
 	case d.B == nil:
-		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, number.Micros(*d.A)+unit)
+		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, number.Time(*d.A))
 	}
-	text := fmt.Sprintf("%s %s → %s", d.Name, number.Micros(*d.A), number.Micros(*d.B)+unit)
-	if c.Speedup.Lower == nil || d.P == nil {
-		return text + ": not enough rounds to tell"
+	text := fmt.Sprintf("%s %s", d.Name, number.FromTo(d.Times()))
+	if d.P == nil {
+		return text + ", " + d.Finding()
 	}
-	chance := fmt.Sprintf("p%c=%c%.2g", nbsp, nbsp, *d.P)
-	if *d.P < 0.001 {
-		chance = fmt.Sprintf("p%c<%c0.001", nbsp, nbsp)
-	}
-	return fmt.Sprintf("%s, %s %s, %s", text, number.Speedup(c.Speedup.Value), gainInterval(c.Speedup), chance)
+	return fmt.Sprintf("%s, %s, %s", text, d.Finding(), number.P(*d.P))
 }
 
 // title is a run in one line.
