@@ -127,3 +127,16 @@ func TestOutputsApart(t *testing.T) {
 		}
 	})
 }
+
+// A launch that does not end has computed nothing that could agree with the reference.
+func TestTimeoutAdvice(t *testing.T) {
+	e := evidence("mission")
+	e.Correctness.Cases[0].Errors = nil
+	e.Correctness.Cases[0].Failure = &Failure{Kind: FailureTimeout, Detail: "the kernel did not return within 10s and was killed"}
+	p := parsePolicy(t, "version: 1\ngates:\n  correctness: {shapes: [mission], seeds: [0], norm_error: '<= 1%'}\nrules:\n  - name: default\n")
+	v := Judge(p, "test.yaml", e)
+	expect(t, v, Defer, ReasonCorrectness, "the kernel did not return within 10s")
+	if len(v.ToPass) != 1 || !strings.HasPrefix(v.ToPass[0], "make every launch end: ") {
+		t.Errorf("%q", v.ToPass)
+	}
+}

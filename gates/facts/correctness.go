@@ -167,6 +167,13 @@ func (a AgreeWithReference) Step(Reader) string {
 	return "make every case agree with the reference; reproduce the first one: " + a.Command
 }
 
+// EndInTime is the advice for a launch that did not end.
+type EndInTime struct{ Command string }
+
+func (e EndInTime) Step(Reader) string {
+	return "make every launch end: look for a loop that never does, a wait for another block, or far more work than the baseline has; reproduce the first one: " + e.Command
+}
+
 // FixExistingCases is the advice where the policy defers for cases that the baseline fails as well.
 type FixExistingCases struct{}
 

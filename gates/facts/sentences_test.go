@@ -168,7 +168,7 @@ func sampleAdvice() []Advice {
 		AddAgreeingRounds{Shape: "mission", Agree: 5, Rounds: 6, CodeNumber: 3}, AddRounds{Shape: "mission", Rounds: 27}, AgreeWithReference{Command: "kernelgate check k --seed 3"},
 		AsRefactoring{Label: "refactoring", Rule: "refactoring", Asked: "speedup >= -2%"}, AsRefactoring{Title: "^refactor", Rule: "refactoring"},
 		BringKinds{Shape: "mission"}, BringKinds{Shape: "mission", Kinds: []KindLimit{{"zero", 35.3978}, {"large", 0.51239}}}, BringTime{Shape: "mission", Micros: 19023.37}, BringWithin{Shape: "mission", Asked: "p50 <= 5us"},
-		ChangeCode{}, ChangeVariant{Shapes: []string{"mission", "small"}}, CheckManifest{}, ComputeWhole{}, FitMoreBlocks{FewBlocks: few, Variant: "long"}, FixBase{}, FixBaseOrCompiler{}, FixExistingCases{},
+		ChangeCode{}, ChangeVariant{Shapes: []string{"mission", "small"}}, CheckManifest{}, ComputeWhole{}, EndInTime{Command: "kernelgate check k --seed 3"}, FitMoreBlocks{FewBlocks: few, Variant: "long"}, FixBase{}, FixBaseOrCompiler{}, FixExistingCases{},
 		FixFindings{}, FixFindings{Existed: true}, FixSlowLaunches{Shape: "mission"}, FreeMachine{}, GainAloneToo{Shape: "mission"}, GainMore{Shape: "mission"}, Gather{Gate: "ptxas", Why: NoResources{}},
 		KeepManifest{}, KeepNothing{}, KeepPrecision{Command: "kernelgate check k --seed 3"}, LimitIncrease{Grown: grown}, LookForRace{Searched: NoSanitizeGate}, LookForRace{Searched: NotYetSearched, CPU: true}, LookForRace{Searched: NothingFound, Shapes: "small"},
 		MakeItCompile{}, MeasureMore{}, MeasureShape{Shape: "mission"}, MeasureUndisturbed{}, OnUnseenSize{Advice: WinBack{Shape: "secret (N=3)", Asked: "speedup >= -2%"}}, OrMeasureMore{Advice: FixSlowLaunches{Shape: "mission"}},
