@@ -41,9 +41,9 @@ var functions = map[string]function{
 // operators replace the engine's own: / would give infinity for a zero, and % is not defined for
 // floats there.
 var operators = map[string]function{
-	"/": {binary, func(x []float64) (float64, error) { return x[0] / x[1], zeroDivisor(x[1]) }},
+	"/":  {binary, func(x []float64) (float64, error) { return x[0] / x[1], zeroDivisor(x[1]) }},
 	"**": {binary, power},
-	"%": {binary, func(x []float64) (float64, error) { return math.Mod(x[0], x[1]), zeroDivisor(x[1]) }},
+	"%":  {binary, func(x []float64) (float64, error) { return math.Mod(x[0], x[1]), zeroDivisor(x[1]) }},
 }
 
 var (
