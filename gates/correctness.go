@@ -51,7 +51,9 @@ func (j *judgement) correctness() GateResult {
 	if missing := missingCases(gate, j.evidence); len(missing) > 0 {
 		return GateResult{Status: Missing, Found: facts.CasesNotRun{Missing: missing}, More: missing}
 	}
-	j.notePrecision(c.Cases)
+	if len(j.losses()) == 0 {
+		j.notePrecision(c.Cases)
+	}
 	if len(wrong) > 0 {
 		return j.wrongBefore(wrong, len(c.Cases))
 	}

@@ -204,11 +204,12 @@ type Resources struct {
 
 // Correctness is every case that was run.
 type Correctness struct {
-	Tolerance Tolerance `json:"tolerance"`
-	Cases     []Case    `json:"cases,omitempty"`
-	Test      *Test     `json:"test,omitempty"` // of a harness whose test command decides, in place of cases
-	Seconds   float64   `json:"seconds,omitempty"`
-	Spent     Spent     `json:"spent,omitempty"`
+	Tolerance  Tolerance            `json:"tolerance"`
+	Tolerances map[string]Tolerance `json:"tolerances,omitempty"` // of the outputs that have their own
+	Cases      []Case               `json:"cases,omitempty"`
+	Test       *Test                `json:"test,omitempty"` // of a harness whose test command decides, in place of cases
+	Seconds    float64              `json:"seconds,omitempty"`
+	Spent      Spent                `json:"spent,omitempty"`
 }
 
 // A Test is how the test command of a harness ended on both sides; no failure is a good
@@ -246,8 +247,8 @@ type Case struct {
 	Failure       *Failure `json:"failure,omitempty"`
 }
 
-// Errors compares an output with its reference. The figures leave out elements
-// that are not finite; those are counted.
+// Errors compares the outputs of a launch with the reference's: their largest errors, and their summed counts. The figures leave
+// out elements that are not finite; those are counted.
 type Errors struct {
 	Elements  int     `json:"elements"`
 	MaxAbs    float64 `json:"max_abs"`
@@ -257,6 +258,16 @@ type Errors struct {
 	NaN       int     `json:"nan,omitempty"`
 	Inf       int     `json:"inf,omitempty"`
 	Unwritten int     `json:"unwritten,omitempty"`
+	// Outputs is the figures of each output, where a case is compared with the reference. Evidence of harnesses and of earlier
+	// versions does not have them.
+	Outputs []OutputErrors `json:"outputs,omitempty"`
+}
+
+// An OutputErrors is the figures of one output of a launch.
+type OutputErrors struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"`
+	Errors
 }
 
 // A Failure is how a launch failed.

@@ -51,9 +51,9 @@ func (k Case) misses(gate *policy.CorrectnessGate) []miss {
 		return append(all, miss{fact: facts.NothingCompared{}})
 	}
 	all = append(all, k.Errors.countMisses(k.Baseline)...)
-	all = append(all, k.Errors.boundMisses(gate.Bounds(), k.Baseline)...)
+	all = append(all, k.Errors.eachBoundMisses(gate.Bounds(), k.Baseline)...)
 	if gate.EndToEnd != nil && k.EndToEnd != nil {
-		for _, m := range k.EndToEnd.boundMisses(*gate.EndToEnd, k.BaselineEndToEnd) {
+		for _, m := range k.EndToEnd.eachBoundMisses(*gate.EndToEnd, k.BaselineEndToEnd) {
 			all = append(all, miss{facts.EndToEnd{Miss: m.fact}, m.existed})
 		}
 	}
@@ -117,6 +117,34 @@ func (e Errors) countMisses(was *Errors) []miss {
 	count(e.NaN, before.NaN, facts.NaN)
 	count(e.Inf, before.Inf, facts.Infinite)
 	return all
+}
+
+// eachBoundMisses is the bounds that the errors miss, output by output where there are several: a share of bad elements over all of
+// them would hide a small output that is wrong everywhere.
+func (e Errors) eachBoundMisses(b policy.ErrorBounds, was *Errors) []miss {
+	if len(e.Outputs) < 2 {
+		return e.boundMisses(b, was)
+	}
+	var all []miss
+	for _, o := range e.Outputs {
+		for _, m := range o.boundMisses(b, was.output(o.Name)) {
+			all = append(all, miss{facts.OfOutput{Output: o.Name, Miss: m.fact}, m.existed})
+		}
+	}
+	return all
+}
+
+// output is the errors of one output, or nil.
+func (e *Errors) output(name string) *Errors {
+	if e == nil {
+		return nil
+	}
+	for i := range e.Outputs {
+		if e.Outputs[i].Name == name {
+			return &e.Outputs[i].Errors
+		}
+	}
+	return nil
 }
 
 // boundMisses is the bounds that the errors miss.

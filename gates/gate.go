@@ -8,6 +8,7 @@ const (
 	GatePTXAS       Gate = "ptxas"
 	GateCubinGrowth Gate = "cubin_growth"
 	GateCorrectness Gate = "correctness"
+	GatePrecision   Gate = "precision"
 	GateSanitize    Gate = "sanitize"
 	GatePerformance Gate = "performance"
 	GateProfile     Gate = "profile"
@@ -30,6 +31,9 @@ type declared struct {
 	// gathered returns how long its evidence took, and whether there is any. It is nil for a gate that judges what the build
 	// has produced.
 	gathered func(*Evidence) (seconds float64, ok bool)
+	// known reports whether the evidence can say anything about the gate; nil for always. A gate of which nothing is known has no
+	// result.
+	known func(*Evidence) bool
 	// needs returns the evidence that is missing, if it is more than the evidence of the gate; nil as a rule.
 	needs func(*judgement, GateResult) Need
 }
@@ -42,6 +46,7 @@ var inOrder = []declared{
 	{name: GateCorrectness, judge: (*judgement).correctness, gathered: func(e *Evidence) (float64, bool) {
 		return secondsOf(e.Correctness, func(c *Correctness) float64 { return c.Seconds })
 	}},
+	{name: GatePrecision, judge: (*judgement).precision, known: precisionKnown},
 	{name: GateSanitize, judge: (*judgement).sanitize, gathered: func(e *Evidence) (float64, bool) {
 		return secondsOf(e.Sanitize, func(s *Sanitize) float64 { return s.Seconds })
 	}},

@@ -119,7 +119,7 @@ func (j *judgement) run() {
 	stopped := false
 	for _, g := range inOrder {
 		decides, asked := j.rule.Gates.Asks(string(g.name))
-		if !asked {
+		if !asked || g.known != nil && !g.known(j.evidence) {
 			continue
 		}
 		r := GateResult{Status: NotRun, Found: facts.NotReached{}}

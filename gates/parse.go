@@ -193,7 +193,8 @@ func (k Case) invalid() (field, problem string) {
 }
 
 func (e Errors) negative() bool {
-	return min(e.Elements, e.Bad, e.NaN, e.Inf, e.Unwritten) < 0 || min(e.MaxAbs, e.MeanAbs, e.Norm) < 0
+	return min(e.Elements, e.Bad, e.NaN, e.Inf, e.Unwritten) < 0 || min(e.MaxAbs, e.MeanAbs, e.Norm) < 0 ||
+		slices.ContainsFunc(e.Outputs, func(o OutputErrors) bool { return o.negative() })
 }
 
 func (r Rival) problem(shapes map[string]bool) (field, problem string) {

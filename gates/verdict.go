@@ -27,6 +27,7 @@ const (
 	ReasonBuild        Reason = "build"
 	ReasonResources    Reason = "resources"
 	ReasonCorrectness  Reason = "correctness"
+	ReasonPrecision    Reason = "precision"
 	ReasonTooSlow      Reason = "too-slow"
 	ReasonRegression   Reason = "regression"
 	ReasonInconclusive Reason = "inconclusive"
@@ -40,7 +41,7 @@ const (
 // proven yet, and more measuring may prove it.
 func (r Reason) ProvenWrong() bool {
 	switch r {
-	case ReasonBuild, ReasonResources, ReasonCorrectness, ReasonRegression, ReasonSuspicious:
+	case ReasonBuild, ReasonResources, ReasonCorrectness, ReasonPrecision, ReasonRegression, ReasonSuspicious:
 		return true
 	}
 	return false

@@ -83,10 +83,20 @@ func (j *judgement) wrong(cases []facts.WrongCase, total int) GateResult {
 		return r
 	}
 	r.Found, r.Steps = found, []facts.Advice{facts.AgreeWithReference{Command: replay}}
+	if j.timedOut(found.First.Input) {
+		r.Steps = []facts.Advice{facts.EndInTime{Command: replay}}
+	}
 	if found.Existed == len(cases) {
 		r.Steps = append(r.Steps, facts.FixExistingCases{})
 	}
 	return r
+}
+
+// timedOut reports whether the candidate did not end on an input: it computed nothing that could disagree with the reference.
+func (j *judgement) timedOut(i Input) bool {
+	return j.evidence.Correctness != nil && slices.ContainsFunc(j.evidence.Correctness.Cases, func(k Case) bool {
+		return k.Input == i && k.Failure != nil && k.Failure.Kind == FailureTimeout
+	})
 }
 
 // wrongBefore is the pass of a change that has caused none of the wrong cases. The verdict

@@ -98,27 +98,43 @@ func GoesOn(cases []gates.Case) bool {
 	return last.Failure == nil || last.FailsAsBefore() && slices.ContainsFunc(cases, func(k gates.Case) bool { return k.Errors != nil })
 }
 
+// A ToleranceOf returns the tolerance of an output.
+type ToleranceOf func(output string) manifest.Tolerance
+
 // Compare compares all outputs of a launch with the reference's. got has nil for arguments that are
 // not outputs; want has only the outputs. Several outputs count as one: their largest errors, their
-// summed counts.
-func Compare(m *manifest.Manifest, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
+// summed counts; each of them is listed as well.
+func Compare(tolerance ToleranceOf, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
 	all, at := &gates.Errors{}, 0
 	for i, a := range args {
 		if got[i] == nil {
 			continue
 		}
-		e, err := tensor.Compare(a.DType, got[i], want[at], m.Tolerance)
+		e, err := tensor.Compare(a.DType, got[i], want[at], tolerance(a.Name))
 		if err != nil {
 			return nil, fmt.Errorf("comparing %s: %w", a.Name, err)
 		}
 		at++
-		Add(all, &e)
+		Add(all, a, &e)
 	}
 	return all, nil
 }
 
+// OwnTolerances returns the tolerances of the outputs that have their own, for the record.
+func OwnTolerances(m *manifest.Manifest) map[string]gates.Tolerance {
+	var own map[string]gates.Tolerance
+	for name, t := range m.OwnTolerances() {
+		if own == nil {
+			own = map[string]gates.Tolerance{}
+		}
+		own[name] = gates.Tolerance(t)
+	}
+	return own
+}
+
 // Add adds another output of the same launch.
-func Add(all, e *gates.Errors) {
+func Add(all *gates.Errors, output tensor.Arg, e *gates.Errors) {
+	all.Outputs = append(all.Outputs, gates.OutputErrors{Name: output.Name, DType: string(output.DType), Errors: *e})
 	all.Elements += e.Elements
 	Worse(all, &gates.Errors{
 		MaxAbs: e.MaxAbs, MeanAbs: e.MeanAbs, Norm: e.Norm,
@@ -126,7 +142,7 @@ func Add(all, e *gates.Errors) {
 	})
 }
 
-// Worse raises every figure of worst to next's if that is larger.
+// Worse raises every figure of worst to next's if that is larger. It leaves out the figures of each output.
 func Worse(worst, next *gates.Errors) {
 	worst.Elements = max(worst.Elements, next.Elements)
 	worst.MaxAbs = max(worst.MaxAbs, next.MaxAbs)

@@ -17,7 +17,10 @@ import (
 	"testing"
 )
 
-const actionFolder = "../../.github/actions/kernelgate/"
+const (
+	actionPath   = "../../action.yml"
+	actionFolder = "../../.github/actions/kernelgate/" // what it runs
+)
 
 // releases serves downloads as GitHub does: a redirect to a different address, and 404 for a file
 // that is not there.

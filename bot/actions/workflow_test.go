@@ -153,7 +153,7 @@ func TestActionsArePinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, "../../.github/actions/kernelgate/action.yml")
+	files = append(files, actionPath)
 	pinned := regexp.MustCompile(`^\s*(?:- )?uses: ([\w.-]+/[\w./-]+)@([0-9a-f]{40}) # (v[0-9]+\.[0-9]+\.[0-9]+)$`)
 	seen := map[string]string{}
 	for _, file := range files {

@@ -38,7 +38,11 @@ func parse(t *testing.T, file string, into any) string {
 type actionFile struct {
 	Name        string `yaml:"name"`
 	Description string `yaml:"description"`
-	Inputs      map[string]struct {
+	Branding    struct {
+		Icon  string `yaml:"icon"`
+		Color string `yaml:"color"`
+	} `yaml:"branding"`
+	Inputs map[string]struct {
 		Description string `yaml:"description"`
 		Default     string `yaml:"default"`
 	} `yaml:"inputs"`
@@ -54,14 +58,14 @@ type actionFile struct {
 
 func parseAction(t *testing.T) (action actionFile) {
 	t.Helper()
-	parse(t, actionFolder+"action.yml", &action)
+	parse(t, actionPath, &action)
 	return action
 }
 
 // TestAction checks that every input is used, that everything that is used exists, and that no
 // input is pasted into a script, where its text would be code.
 func TestAction(t *testing.T) {
-	action, text := parseAction(t), read(actionFolder+"action.yml")
+	action, text := parseAction(t), read(actionPath)
 	used := map[string]bool{}
 	for _, m := range regexp.MustCompile(`inputs\.([a-z0-9-]+)`).FindAllStringSubmatch(text, -1) {
 		if used[m[1]] = true; action.Inputs[m[1]].Description == "" {

@@ -91,7 +91,7 @@ func (r *Result) Compare(v *gates.Verdict, e *gates.Evidence, against string) {
 		return
 	}
 	r.Against, r.Arch, r.Unbuildable = against, e.Device.Arch, !e.Baseline.OK
-	if v.Outcome == gates.Error || v.Reason == gates.ReasonSuspicious || v.Reason == gates.ReasonCorrectness {
+	if v.Outcome == gates.Error || v.Reason == gates.ReasonSuspicious || v.Reason == gates.ReasonCorrectness || v.Reason == gates.ReasonPrecision {
 		return
 	}
 	for _, s := range e.Shapes {

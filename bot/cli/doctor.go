@@ -32,7 +32,7 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 				}
 				host.Includes, host.Toolchains.Paths = config.Runner.Includes, config.Runner.Toolchains
 			}
-			findings := doctor.Run(cmd.Context(), host)
+			findings := doctor.Run(cmd.Context(), host, lookingAt(os.Stderr))
 			if len(config.Watch) > 0 {
 				findings = append(findings, issuesFinding(cmd.Context(), config))
 			}
@@ -48,6 +48,14 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 	toolchainFlag(cmd, &host.Toolchains.Paths)
 	cmd.Flags().StringVar(&file, "config", "", "configuration file of the bot; doctor checks its runner.includes and runner.toolchains, and if the file has watch, also whether the App may write issues")
 	return cmd
+}
+
+// lookingAt shows a person at a terminal what takes the time. A log has no use for it.
+func lookingAt(w io.Writer) func(string) {
+	if _, ok := terminal.Size(w); !ok {
+		return nil
+	}
+	return func(what string) { fmt.Fprintf(w, "looking at %s\n", what) }
 }
 
 // issuesFinding says whether the bot may write the issues of watched kernels. It only warns, because

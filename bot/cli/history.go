@@ -25,9 +25,9 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history KERNEL",
 		Short: "Print the performance history of a kernel from its stored evidence",
-		Long: "Judges every KERNEL/evidence/*.json by the policy and prints the gain of each variant over the previous\n" +
-			"one, and the variants that did not work, with their lessons from KERNEL/kernel.yaml. A terminal gets\n" +
-			"aligned columns; a file or a pipe gets Markdown.\n\n" +
+		Long: "Judges every KERNEL/evidence/*.json by the policy, or without such files the kernel's runs in the folder\n" +
+			"results. It prints the gain of each variant over the previous one, and the variants that did not work, with\n" +
+			"their lessons from KERNEL/kernel.yaml. A terminal gets aligned columns; a file or a pipe gets Markdown.\n\n" +
 			"A second table lists candidates of kernelgate tune that failed, by machine code and device. They come from\n" +
 			"the folder --searches. On a terminal, the default is the folder results in the repository.",
 		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200\n  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md\n  kernelgate history kernels/sdpa_fp8 --searches results   # candidates of tune that failed",

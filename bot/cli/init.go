@@ -18,8 +18,10 @@ func initCommand(stdout io.Writer) *cobra.Command {
 		Use:   "init PATH...",
 		Short: "Write a first manifest, reference and policy for a kernel or a problem that exists already",
 		Long: "Looks at what it is given and writes a manifest, a reference and, if the repository has none, a policy.\n" +
-			"What it could only guess has a comment: # guess: ... It runs nothing of what it reads. Known are\n\n" +
+			"What it could only guess has a comment, # TODO: ..., and is listed with the most doubtful first. It runs\n" +
+			"nothing of what it reads. Known are\n\n" +
 			"  kernel.cu                          a CUDA kernel\n" +
+			"  kernel.c, kernel.cpp               a function in C or C++\n" +
 			"  kernel.py                          a Triton kernel, or a KernelBench problem (Model, get_inputs)\n" +
 			"  definition.json [workloads.jsonl]  a FlashInfer-Bench definition and its workloads\n" +
 			"  task.yml                           a GPU MODE task, with reference.py next to it\n" +
@@ -50,7 +52,17 @@ func initCommand(stdout io.Writer) *cobra.Command {
 			for _, f := range made.Files {
 				fmt.Fprintf(stdout, "wrote %s\n", f.Name)
 			}
-			fmt.Fprintf(stdout, "\nCheck what was guessed (%d comments with \"guess:\"), commit the files, and run\n  %s\n", made.Guesses, strings.Join(made.Next, "\n  "))
+			if len(made.Guesses) > 0 {
+				fmt.Fprint(stdout, "\nIt guessed the following, the most doubtful first; each has a comment with TODO:\n")
+			}
+			for _, g := range made.Guesses {
+				place := g.File
+				if g.Line > 0 {
+					place = fmt.Sprintf("%s:%d", g.File, g.Line)
+				}
+				fmt.Fprintf(stdout, "  %s: %s\n", place, g.What)
+			}
+			fmt.Fprintf(stdout, "\nCheck what was guessed, commit the files, and run\n  %s\n", strings.Join(made.Next, "\n  "))
 			return nil
 		},
 	}
@@ -61,7 +73,7 @@ func initCommand(stdout io.Writer) *cobra.Command {
 	f.BoolVar(&opt.Force, "force", false, "replace existing files")
 	_ = cmd.MarkFlagDirname("out")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"cu", "py", "json", "jsonl", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		return []string{"cu", "c", "cpp", "py", "json", "jsonl", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	return cmd
 }

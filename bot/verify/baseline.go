@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -22,7 +23,7 @@ func (c checker) baseline(field string, k gates.Case, earlier []gates.Case) erro
 		return fmt.Errorf("%s.baseline_end_to_end: there is no output that it could be of", field)
 	case !said && k.Errors != nil && !slices.ContainsFunc(earlier, func(e gates.Case) bool { return e.BaselineFailure != nil }):
 		return fmt.Errorf("%s.baseline: the baseline was not run", field)
-	case k.BitParity != nil && *k.BitParity && k.Errors != nil && k.Baseline != nil && *k.Errors != *k.Baseline:
+	case k.BitParity != nil && *k.BitParity && k.Errors != nil && k.Baseline != nil && !reflect.DeepEqual(k.Errors, k.Baseline):
 		return fmt.Errorf("%s.baseline: the outputs are equal bit for bit, and their errors are not", field)
 	case k.Errors != nil && k.Baseline != nil && k.Errors.Elements != k.Baseline.Elements:
 		return fmt.Errorf("%s.baseline: it has %d elements, and the candidate's output %d", field, k.Baseline.Elements, k.Errors.Elements)

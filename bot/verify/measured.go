@@ -3,12 +3,14 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -28,12 +30,15 @@ func (c checker) correctness() error {
 	if found == nil {
 		return nil
 	}
-	want := gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}
+	want, own := gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}, runners.OwnTolerances(m)
 	if c.mode.OwnHarness() {
 		want = gates.Tolerance{} // a harness has its own
 	}
 	if found.Tolerance != want {
 		return differs("correctness.tolerance", found.Tolerance, want)
+	}
+	if !maps.Equal(found.Tolerances, own) {
+		return differs("correctness.tolerances", found.Tolerances, own)
 	}
 	if tests := m.Command != nil && m.Command.Test != nil; tests != (found.Test != nil) || tests && len(found.Cases) > 0 {
 		return fmt.Errorf("correctness.test: the manifest has a test command: %v, and the evidence has its end: %v, beside %d cases", tests, found.Test != nil, len(found.Cases))
@@ -56,6 +61,11 @@ func (c checker) correctness() error {
 			if e != nil && !c.mode.OwnHarness() && !sound(*e) {
 				return fmt.Errorf("%s: %d elements with %d bad, %d NaN, %d infinite and %d unwritten ones, or a negative error, cannot be", field, e.Elements, e.Bad, e.NaN, e.Inf, e.Unwritten)
 			}
+			if e != nil && len(e.Outputs) > 0 {
+				if err := c.outputs(field, e); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	gate := c.rule.Gates.Correctness
@@ -70,6 +80,32 @@ func (c checker) correctness() error {
 			return !h.Secret && h.Shape == k.Shape.Name && h.Seed == k.Seed && h.Distribution == string(k.Distribution)
 		})
 	})
+}
+
+// outputs checks that the figures of each output are those of the manifest's outputs, and come to the figures of the case.
+func (c checker) outputs(field string, e *gates.Errors) error {
+	var names []string
+	sum := gates.Errors{}
+	for _, o := range e.Outputs {
+		names = append(names, o.Name+" "+o.DType)
+		if o.Elements > 0 && !sound(o.Errors) || len(o.Outputs) > 0 {
+			return fmt.Errorf("%s: the figures of %.60q cannot be", field, o.Name)
+		}
+		sum.Elements, sum.Bad, sum.Norm = sum.Elements+o.Elements, sum.Bad+o.Bad, max(sum.Norm, o.Norm)
+	}
+	var want []string
+	for _, a := range c.job.Manifest.Arguments {
+		if a.Access == manifest.Out || a.Access == manifest.InOut {
+			want = append(want, a.Name+" "+string(a.DType))
+		}
+	}
+	switch {
+	case !slices.Equal(names, want):
+		return differs(field+".outputs", names, want)
+	case sum.Elements != e.Elements || sum.Bad != e.Bad || sum.Norm != e.Norm:
+		return fmt.Errorf("%s.outputs: their figures do not come to those of the case", field)
+	}
+	return nil
 }
 
 // public finds the cases that everybody knows among those that were run.

@@ -61,6 +61,14 @@ func (b BadElements) Sentence() string {
 	return fmt.Sprintf("%d of %d elements (%.3g%%) are beyond the manifest's tolerance (asked %s)", b.Bad, b.All, b.Share*100, b.Asked)
 }
 
+// An OfOutput is what is wrong with one of several outputs.
+type OfOutput struct {
+	Output string
+	Miss   Fact
+}
+
+func (o OfOutput) Sentence() string { return o.Output + ": " + o.Miss.Sentence() }
+
 // An EndToEnd is an error against the reference on the inputs before quantisation.
 type EndToEnd struct{ Miss Fact }
 
@@ -157,6 +165,13 @@ type AgreeWithReference struct{ Command string }
 
 func (a AgreeWithReference) Step(Reader) string {
 	return "make every case agree with the reference; reproduce the first one: " + a.Command
+}
+
+// EndInTime is the advice for a launch that did not end.
+type EndInTime struct{ Command string }
+
+func (e EndInTime) Step(Reader) string {
+	return "make every launch end: look for a loop that never does, a wait for another block, or far more work than the baseline has; reproduce the first one: " + e.Command
 }
 
 // FixExistingCases is the advice where the policy defers for cases that the baseline fails as well.
@@ -268,6 +283,33 @@ type LessPrecise struct {
 
 func (l LessPrecise) Sentence() string {
 	return fmt.Sprintf("The candidate is less precise than the baseline: norm error %.3g%% against %.3g%% (%s).", l.Norm*100, l.Baseline*100, l.Label())
+}
+
+// A PrecisionLost is an output that is much less precise than the baseline's in every case of a shape and a distribution.
+type PrecisionLost struct {
+	Input          // the first of these cases
+	Output         string
+	Norm, Baseline float64 // norm errors in it
+	Limit          string
+}
+
+func (p PrecisionLost) Sentence() string {
+	return fmt.Sprintf("%s is less precise than the baseline's: norm error %.3g%% against %.3g%% (%s; asked %s times the baseline's)",
+		p.Output, p.Norm*100, p.Baseline*100, p.Label(), p.Limit)
+}
+
+// A PrecisionKept is outputs that are about as precise as the baseline's.
+type PrecisionKept struct{ Limit string }
+
+func (p PrecisionKept) Sentence() string {
+	return fmt.Sprintf("no output is less precise than the baseline's (norm error %s times as large)", p.Limit)
+}
+
+// KeepPrecision is the advice to a loss.
+type KeepPrecision struct{ Command string }
+
+func (k KeepPrecision) Step(Reader) string {
+	return "compute as precisely as the baseline does, or let the policy allow the loss (gates.precision.loss); see the elements: " + k.Command
 }
 
 // A TestPassed is a harness's test command that succeeded.

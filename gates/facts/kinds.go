@@ -81,12 +81,15 @@ const (
 	DetailNothingGainedOn        = "nothing-gained-on"
 	DetailNothingTimed           = "nothing-timed"
 	DetailNothingToMeasure       = "nothing-to-measure"
+	DetailOfOutput               = "of-output"
 	DetailOfSeed                 = "of-seed"
 	DetailOfShape                = "of-shape"
 	DetailOfVariant              = "of-variant"
 	DetailOverBudget             = "over-budget"
 	DetailOverLimit              = "over-limit"
 	DetailPassesWithoutDisturbed = "passes-without-disturbed"
+	DetailPrecisionKept          = "precision-kept"
+	DetailPrecisionLost          = "precision-lost"
 	DetailPreparesOnce           = "prepares-once"
 	DetailProfileMissed          = "profile-missed"
 	DetailProfileSkipped         = "profile-skipped"
@@ -282,6 +285,8 @@ func kindOf(f Fact) string {
 		return DetailNothingTimed
 	case NothingToMeasure:
 		return DetailNothingToMeasure
+	case OfOutput:
+		return DetailOfOutput
 	case OfSeed:
 		return DetailOfSeed
 	case OfShape:
@@ -294,6 +299,10 @@ func kindOf(f Fact) string {
 		return DetailOverLimit
 	case PassesWithoutDisturbed:
 		return DetailPassesWithoutDisturbed
+	case PrecisionKept:
+		return DetailPrecisionKept
+	case PrecisionLost:
+		return DetailPrecisionLost
 	case PreparesOnce:
 		return DetailPreparesOnce
 	case ProfileMissed:

@@ -27,6 +27,7 @@ func build(v *gates.Verdict, to Links) document {
 	see("the resources in sight", 55, resourceLine(v))
 	see("the gates", 56, gateLine(v))
 	see("what stopped the build", 88, stoppedBuild(v))
+	see("the finding in full", 87, cutOff(v))
 	see("why", 86, whyNot(v))
 	if v.Outcome == gates.Defer && v.Blocks() {
 		see("what DEFER means", 57, []block{paragraph{cell(Meaning)}})

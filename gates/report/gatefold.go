@@ -27,6 +27,9 @@ func gateDetails(v *gates.Verdict, g gates.GateResult) []block {
 		return nil
 	}
 	var inner []block
+	if !told(v, g) && g.Gate != gates.GatePerformance && runes(plainText(prose(g.Text))) > gistRunes {
+		inner = append(inner, paragraph{prose(Clip(g.Text, remedyRunes))})
+	}
 	if _, rest := detailsOf(v, g); len(rest) > 0 {
 		inner = append(inner, bullets{detailLines(rest)})
 	}
@@ -117,7 +120,7 @@ func notRun(v *gates.Verdict) []block {
 	for _, why := range reasons {
 		l := line{mark(signNone), text(" Not run: " + strings.Join(names[why], ", "))}
 		if why != "" {
-			l = append(append(l, text(" (")), append(prose(Clip(why, gistRunes)), text(")"))...)
+			l = append(append(l, text(" (")), append(prose(Clip(why, remedyRunes)), text(")"))...)
 		}
 		lines = append(lines, l)
 	}

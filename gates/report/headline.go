@@ -14,6 +14,8 @@ import (
 const (
 	headlineRunes = 300
 	existingRunes = 80
+	// remedyRunes is the room for a text that ends with what to do.
+	remedyRunes = 2000
 )
 
 // Word is the verdict's word, with which its headline begins. That of a rule that does not block says so first, so that nobody takes
@@ -41,6 +43,19 @@ func verdictCell(v *gates.Verdict) line {
 // Headline is the verdict with the number that it hangs on, in one line in which backticks set names apart:
 // "PASS · `sdpa_fp8` is 25.0 % faster on `mission`: 57.6 → 46.1 µs".
 func Headline(v *gates.Verdict) string {
+	return Clip(wholeHeadline(v), headlineRunes-runes(existing(v))) + existing(v)
+}
+
+// cutOff is what the verdict found where the headline has no room for all of it: the remedy is at the end.
+func cutOff(v *gates.Verdict) []block {
+	if runes(wholeHeadline(v)) <= headlineRunes-runes(existing(v)) || stoppedBuild(v) != nil {
+		return nil
+	}
+	return []block{paragraph{prose(Clip(capital(v.Summary), remedyRunes))}}
+}
+
+// wholeHeadline is the headline, however long.
+func wholeHeadline(v *gates.Verdict) string {
 	s := Word(v)
 	said := finding(v)
 	switch kernel := quoted(v.Kernel); {
@@ -52,7 +67,7 @@ func Headline(v *gates.Verdict) string {
 	default:
 		s += " · " + kernel + said
 	}
-	return Clip(s, headlineRunes-runes(existing(v))) + existing(v)
+	return s
 }
 
 // quoted is a name between backticks, which it may not have itself.

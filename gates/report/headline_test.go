@@ -74,3 +74,24 @@ func TestHeadline(t *testing.T) {
 		}
 	}
 }
+
+// A remedy stands at the end of a message, and is never cut off.
+func TestRemediesAreNotCutOff(t *testing.T) {
+	long := "k.cu: the machine code depends on where it is compiled: " + strings.Repeat("the same source gave different code, ", 12) + "and so on (remove what depends on such things: __FILE__)"
+	for name, v := range map[string]*gates.Verdict{
+		"a build": {Outcome: gates.Defer, Reason: gates.ReasonBuild, Kernel: "k", Summary: long, Gates: []gates.GateResult{{Gate: gates.GateBuild, Status: gates.Failed, Required: true, Text: long}}},
+		"a step":  {Outcome: gates.Defer, Reason: gates.ReasonBuild, Kernel: "k", Summary: "it is wrong", ToPass: []string{long}},
+		"a gate that informs": {Outcome: gates.Pass, Kernel: "k", Summary: "it is right", Gates: []gates.GateResult{
+			{Gate: gates.GateSanitize, Status: gates.Informs, Text: long}, {Gate: gates.GateProfile, Status: gates.NotRun, Text: long}}},
+	} {
+		whole := Markdown(v, Options{}) + "\n" + Terminal(v, TerminalOptions{Width: 10000})
+		for _, text := range []string{Markdown(v, Options{}), Terminal(v, TerminalOptions{Width: 10000})} {
+			if name != "a gate that informs" && !strings.Contains(strings.ReplaceAll(text, `\`, ""), "(remove what depends on such things: __FILE__)") {
+				t.Errorf("%s: the remedy is cut off:\n%s", name, text)
+			}
+		}
+		if n := strings.Count(strings.ReplaceAll(whole, `\`, ""), "(remove what depends on such things: __FILE__)"); name == "a gate that informs" && n < 2 {
+			t.Errorf("%s: the remedy is there %d times:\n%s", name, n, whole)
+		}
+	}
+}

@@ -12,7 +12,6 @@ import (
 
 const (
 	stepsShown = 4
-	stepRunes  = 300
 	notesShown = 8
 )
 
@@ -81,7 +80,7 @@ func toPass(v *gates.Verdict) []block {
 	var blocks []block
 	switch {
 	case len(words) == 1:
-		blocks = append(blocks, paragraph{append(line{bold(name + ":"), text(" ")}, prose(Clip(orDash(words[0]), stepRunes))...)})
+		blocks = append(blocks, paragraph{append(line{bold(name + ":"), text(" ")}, prose(Clip(orDash(words[0]), remedyRunes))...)})
 	default:
 		blocks = append(blocks, paragraph{line{bold(name)}}, bullets{proseLines(words[:min(len(words), stepsShown)])})
 		if more := len(words) - stepsShown; more > 0 {
@@ -90,7 +89,7 @@ func toPass(v *gates.Verdict) []block {
 	}
 	for i := 0; i < len(commands); i += 2 {
 		if commands[i] != "" {
-			blocks = append(blocks, paragraph{prose(Clip(capital(commands[i]), stepRunes))})
+			blocks = append(blocks, paragraph{prose(Clip(capital(commands[i]), remedyRunes))})
 		}
 		blocks = append(blocks, listing{commands[i+1]})
 	}
@@ -147,7 +146,7 @@ func some(texts []string, n int, what string) []block {
 func proseLines(texts []string) []line {
 	var out []line
 	for _, t := range texts {
-		out = append(out, prose(Clip(orDash(t), stepRunes)))
+		out = append(out, prose(Clip(orDash(t), remedyRunes)))
 	}
 	return out
 }

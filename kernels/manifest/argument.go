@@ -47,6 +47,8 @@ type Argument struct {
 
 	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: pass the array as a CUtensorMap instead of a pointer. A Triton kernel gets a TensorDescriptor, on every GPU."`
 
+	Tolerance *Tolerance `yaml:"tolerance" eg:"{abs: 1}" default:"(the manifest's)" doc:"Of an output: its own tolerance, in place of the manifest's."`
+
 	Infinities bool `yaml:"infinities" eg:"true" default:"false" doc:"The problem allows ±Inf in this input. If the policy names the distribution infinite, that distribution puts some into the input."`
 
 	// ScaleOf names the argument whose scales this one receives; most have none.
@@ -93,7 +95,7 @@ func refuseFields(n *strict.Node, why string, fields ...string) {
 }
 
 func (a *Argument) validateStruct(n *strict.Node) {
-	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "infinities", "tensor_map", "value", "vector", "setting")
+	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "infinities", "tensor_map", "value", "vector", "setting", "tolerance")
 	switch {
 	case a.Access == Absent:
 		refuseFields(n, "absent has none (delete it, or write access: struct)", "fields")
@@ -107,7 +109,7 @@ func (a *Argument) validateStruct(n *strict.Node) {
 }
 
 func (a *Argument) validateScalar(n *strict.Node) {
-	refuseFields(n, "a scalar has none (delete it, or write access: in)", "shape", "init", "quantize", "infinities", "tensor_map")
+	refuseFields(n, "a scalar has none (delete it, or write access: in)", "shape", "init", "quantize", "infinities", "tensor_map", "tolerance")
 	refuseFields(n, "a scalar has none (delete it, or write access: struct)", "fields")
 	switch {
 	case n.Has("setting") && (n.Has("value") || n.Has("vector")):
@@ -138,6 +140,9 @@ func (a *Argument) validateArray(n *strict.Node) {
 		n.Child("shape").Errorf("is required for an array (write e.g. shape: [B, H, S, D])")
 	case len(a.Shape) > maxAxes:
 		n.Child("shape").Errorf("has %d axes (write at most %d)", len(a.Shape), maxAxes)
+	}
+	if a.Access == In {
+		refuseFields(n, "an input is not compared (delete it, or write access: inout)", "tolerance")
 	}
 	if n.Has("fields") {
 		a.validateElements(n)

@@ -40,6 +40,7 @@ func TestEval(t *testing.T) {
 		{"S % D", 36},
 		{"sqrt(D)", 8},
 		{"log2(D)", 6},
+		{"2**log2(D) + pow(D, 2)", 64 + 4096},
 		{"ceil(log2(S))", 7},
 		// What a division by S becomes that is a multiplication and a shift.
 		{"floor(4294967296*(pow2ceil(S) - S)/S) + 1", 1202590843},
@@ -78,6 +79,7 @@ func TestEvalRefuses(t *testing.T) {
 		{"negative", "S - 32", Env{"S": 31}, `"S - 32" is -1 (make it 0 or more)`},
 		{"by zero", "D/S", Env{"S": 0, "D": 64}, `"D/S" divides by zero (use max(1, …) where a divisor can be 0)`},
 		{"rest by zero", "D % S", Env{"S": 0, "D": 64}, `"D % S" divides by zero (use max(1, …) where a divisor can be 0)`},
+		{"a power without a value", "S**(0-1)", Env{"S": 0, "D": 64}, `"S**(0-1)" is a power without a value (raise a positive number, e.g. 2**log2(N))`},
 		{"hidden division by zero", "min(D/S, 5)", Env{"S": 0, "D": 64}, `"min(D/S, 5)" divides by zero (use max(1, …) where a divisor can be 0)`},
 		{"too large", "S*S*S*S", Env{"S": math.MaxInt32}, `"S*S*S*S" is 2.1267647892944573e+37 (keep it within ±2^53)`},
 	} {

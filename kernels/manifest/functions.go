@@ -35,18 +35,20 @@ var functions = map[string]function{
 	"roundup":  {binary, roundUp},
 	"pow2ceil": {unary, powerOfTwo},
 	"log2":     {unary, logarithm},
+	"pow":      {binary, power},
 }
 
 // operators replace the engine's own: / would give infinity for a zero, and % is not defined for
 // floats there.
 var operators = map[string]function{
-	"/": {binary, func(x []float64) (float64, error) { return x[0] / x[1], zeroDivisor(x[1]) }},
-	"%": {binary, func(x []float64) (float64, error) { return math.Mod(x[0], x[1]), zeroDivisor(x[1]) }},
+	"/":  {binary, func(x []float64) (float64, error) { return x[0] / x[1], zeroDivisor(x[1]) }},
+	"**": {binary, power},
+	"%":  {binary, func(x []float64) (float64, error) { return math.Mod(x[0], x[1]), zeroDivisor(x[1]) }},
 }
 
 var (
-	functionNames    = []string{"ceildiv", "roundup", "pow2ceil", "min", "max", "ceil", "floor", "sqrt", "log2"}
-	binaryOperators  = []string{"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or", "&&", "||"}
+	functionNames    = []string{"ceildiv", "roundup", "pow2ceil", "min", "max", "ceil", "floor", "sqrt", "log2", "pow"}
+	binaryOperators  = []string{"+", "-", "*", "/", "%", "**", "==", "!=", "<", "<=", ">", ">=", "and", "or", "&&", "||"}
 	unaryOperators   = []string{"+", "-", "not", "!"}
 	expressionWords  = []string{"and", "or", "not", "in", "let", "if", "else", "nil", "true", "false", "matches", "contains", "startsWith", "endsWith"}
 	expressionPrompt = "write e.g. ceildiv(S, 64); functions: " + strict.JoinWords(functionNames)
@@ -102,6 +104,15 @@ func logarithm(x []float64) (float64, error) {
 		return 0, &fault{what: "takes the logarithm of a number that is not positive", fix: "use max(1, …)"}
 	}
 	return math.Log2(x[0]), nil
+}
+
+// power is exact for whole numbers up to 2^53. What has no value, such as the root of a negative number, is a mistake.
+func power(x []float64) (float64, error) {
+	y := math.Pow(x[0], x[1])
+	if math.IsNaN(y) || math.IsInf(y, 0) {
+		return 0, &fault{what: "is a power without a value", fix: "raise a positive number, e.g. 2**log2(N)"}
+	}
+	return y, nil
 }
 
 // language returns the options that restrict the engine to arithmetic.

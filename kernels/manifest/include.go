@@ -17,7 +17,7 @@ const (
 
 const maxInclude = 16
 
-// topFolder is the repository's top folder. Only Python packages are imported from there.
+// topFolder is the repository's top folder.
 const topFolder = "."
 
 var setName = regexp.MustCompile(`^<([A-Za-z0-9_][A-Za-z0-9_.+-]*)>$`)
@@ -122,7 +122,7 @@ func (c *checker) checkInclude() {
 			c.errorf(at, "%q is named twice (delete one)", item)
 		}
 	}
-	if c.m.Root == topFolder && c.m.Compiler == Triton {
+	if c.m.Root == topFolder {
 		return
 	}
 	if c.n.Has("root") && !filePath.MatchString(c.m.Root) {

@@ -91,7 +91,7 @@ func TestElsewhereMistakes(t *testing.T) {
 		"root: csrc/../../x\nsource: a.c\n":                                  `root: "csrc/../../x" is not a folder of the repository`,
 		"root: /etc\nsource: a.c\n":                                          `root: "/etc" is not a folder of the repository`,
 		"root: .git\nsource: a.c\n":                                          `root: ".git" is not a folder of the repository`,
-		"root: .\nsource: a.c\n":                                             `root: "." is not a folder of the repository`,
+		"root: ./csrc\nsource: a.c\n":                                        `root: "./csrc" is not a folder of the repository`,
 		"root: csrc/\nsource: a.c\n":                                         `root: "csrc/" is not a folder of the repository`,
 		"root: csrc\nsources: ['*.c']\nsource: a.c\n":                        "sources: is not read with root",
 		"root: csrc\nsource: ../a.c\n":                                       `source: "../a.c" is not a file within the kernel's folder`,
@@ -106,6 +106,9 @@ func TestElsewhereMistakes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+	if _, err := Parse("kernel.yaml", []byte(edited(t, minimalCPU, "source: scale.c\n", "root: .\nsource: a.c\n"))); err != nil {
+		t.Errorf("the whole repository: %v", err)
 	}
 	for _, name := range []string{"cutlass", "cutlass-4.2", "c++"} {
 		if !IsIncludeSet(name) {

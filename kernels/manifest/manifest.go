@@ -18,6 +18,9 @@ import (
 // Version is the manifest language that this program reads.
 const Version = 1
 
+// SchemaID is the address of the JSON Schema of manifests, for editors.
+const SchemaID = "https://raw.githubusercontent.com/kernelgate/kernelgate/main/kernels/schema.json"
+
 // A Mode is a way to build and run a kernel.
 type Mode string
 
@@ -52,7 +55,7 @@ type Manifest struct {
 	Rivals      []Rival          `yaml:"rivals" half:"problem" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Alternative implementations, timed only for information."`
 	Command     *Command         `yaml:"command" half:"problem" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: commands that build and run the harness."`
 
-	Root           string    `yaml:"root" half:"implementation" eg:"csrc/kernels" default:"(the folder of the manifest)" doc:"cuda and cpu: folder of the sources, relative to the root of the repository. A change may edit every file below it. For Triton: the folder that the package of the source is imported from; . is the whole repository."`
+	Root           string    `yaml:"root" half:"implementation" eg:"csrc/kernels" default:"(the folder of the manifest)" doc:"cuda and cpu: folder of the sources, relative to the root of the repository. A change may edit every file below it. For Triton: the folder that the package of the source is imported from. A single dot is the whole repository."`
 	Source         string    `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, except for command)" doc:"File to compile, for a kernel with one variant."`
 	Sources        []string  `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; all files for command)" doc:"Globs of the files that a change may edit, if there is no root; ** crosses folders. In command mode they belong to the problem, and all other files are the harness."`
 	Include        []string  `yaml:"include" half:"implementation" eg:"[common, third_party/x/include, <cutlass>]" bounds:"(up to 16)" doc:"cuda and cpu: folders whose headers the sources may include, relative to the root of the repository. They may be in submodules. A name in <> is a set of headers on the runner. If the system or the toolkit has a header of the same name, that header is used. For Triton: folders that modules are imported from."`

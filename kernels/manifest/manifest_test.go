@@ -220,7 +220,7 @@ func TestShipped(t *testing.T) {
 }
 
 func TestSchemaInStep(t *testing.T) {
-	want, err := strict.Schema("kernelgate kernel manifest", Manifest{})
+	want, err := strict.Schema(SchemaID, "kernelgate kernel manifest", Manifest{})
 	if err != nil {
 		t.Fatal(err)
 	}

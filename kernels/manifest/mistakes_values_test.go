@@ -75,22 +75,22 @@ var valueMistakes = []mistake{
 		`kernel.yaml:19:15: work.flops: "TILE" in "TILE" is not known here (known: S, D)`,
 	}},
 	{"expression broken", goodCPU, "4*B*H*S*S*D", "4*B*(H", []string{
-		`kernel.yaml:19:15: work.flops: "4*B*(H" is not arithmetic: unexpected end (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2)`,
+		`kernel.yaml:19:15: work.flops: "4*B*(H" is not arithmetic: unexpected end (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2, pow)`,
 	}},
 	{"expression string", goodCPU, "4*B*H*S*S*D", "'\"a\"'", []string{
-		`kernel.yaml:19:15: work.flops: "\"a\"" is not arithmetic (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2)`,
+		`kernel.yaml:19:15: work.flops: "\"a\"" is not arithmetic (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2, pow)`,
 	}},
 	{"expression function", goodCPU, "4*B*H*S*S*D", "len(B)", []string{
-		`kernel.yaml:19:15: work.flops: "len(B)" is not arithmetic: it has no function len (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2)`,
+		`kernel.yaml:19:15: work.flops: "len(B)" is not arithmetic: it has no function len (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2, pow)`,
 	}},
 	{"expression arguments", goodCPU, "4*B*H*S*S*D", "ceildiv(B)", []string{
-		`kernel.yaml:19:15: work.flops: "ceildiv(B)" is not arithmetic: not enough arguments to call ceildiv (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2)`,
+		`kernel.yaml:19:15: work.flops: "ceildiv(B)" is not arithmetic: not enough arguments to call ceildiv (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2, pow)`,
 	}},
-	{"expression power", goodCPU, "4*B*H*S*S*D", "S ** 2", []string{
-		`kernel.yaml:19:15: work.flops: "S ** 2" is not arithmetic: it has no operator ** (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2)`,
+	{"expression power", goodCPU, "4*B*H*S*S*D", "S ^ 2", []string{
+		`kernel.yaml:19:15: work.flops: "S ^ 2" is not arithmetic (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2, pow)`,
 	}},
 	{"expression condition", goodCPU, "4*B*H*S*S*D", "S > 2", []string{
-		`kernel.yaml:19:15: work.flops: "S > 2" is not arithmetic: expected a number, but got a condition (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2)`,
+		`kernel.yaml:19:15: work.flops: "S > 2" is not arithmetic: expected a number, but got a condition (write e.g. ceildiv(S, 64); functions: ceildiv, roundup, pow2ceil, min, max, ceil, floor, sqrt, log2, pow)`,
 	}},
 	{"expression not whole", goodCPU, "access: out, shape: [B, H, S, D]", "access: out, shape: [B, H, S/64, D]", []string{
 		`kernel.yaml:10:54: arguments[2].shape[2]: "S/64" is not a whole number but 0.5 at shape small, B=1 H=1 S=32 D=64 (use ceildiv, ceil or floor)`,

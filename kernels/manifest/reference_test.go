@@ -28,6 +28,7 @@ func TestReference(t *testing.T) {
 		Of: Manifest{},
 		Files: []string{
 			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: f32, access: in, shape: [B, H, S, D]}, " + o + "], work: {flops: 1, bytes: 1, peak: fp32}}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: f32, access: out, shape: [B, H, S, D], tolerance: {abs: 1, rel: 1}}]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: f32, access: scalar, value: S}, " + o + "], rivals: [{name: a, command: [a]}]}",
 			"{" + cpu + ", arguments: [{name: x, dtype: i8, access: in, shape: [B, H, S, D], quantize: {scale: q_scale}}, {name: q_scale, dtype: f32, access: in, shape: [1]}, " + o + "]," +
 				"  variants: {stage1: {source: a.c}, stage2: {source: b.c}}, default_variant: stage1, toggles: {USE_CP_ASYNC: {values: [0, 1], default: 0, layer: micro}}}",

@@ -98,7 +98,7 @@ func mappingOf(v any) map[string]any {
 // schemaOf returns the schema of a value like v within another.
 func schemaOf(v any) map[string]any {
 	var item map[string]any
-	text, err := strict.Schema("", v)
+	text, err := strict.Schema("", "", v)
 	if err == nil {
 		err = json.Unmarshal(text, &item)
 	}

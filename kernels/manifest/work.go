@@ -43,8 +43,31 @@ func (e *Expr) amount(env Env) (float64, error) {
 
 // A Tolerance says how far an element may differ from the reference's.
 type Tolerance struct {
-	Abs float64 `yaml:"abs" eg:"0.06" default:"0" bounds:"(not negative)" doc:"Allowed absolute error of an element."`
-	Rel float64 `yaml:"rel" eg:"0.01" default:"0" bounds:"(not negative)" doc:"Allowed error relative to the expected value. It is added to abs."`
+	Abs float64 `yaml:"abs" elsewhere:"atol absolute" eg:"0.06" default:"0" bounds:"(not negative)" doc:"Allowed absolute error of an element."`
+	Rel float64 `yaml:"rel" elsewhere:"rtol relative" eg:"0.01" default:"0" bounds:"(not negative)" doc:"Allowed error relative to the expected value. It is added to abs."`
+}
+
+// ToleranceOf returns the tolerance of an output: its own, or else the manifest's.
+func (m *Manifest) ToleranceOf(output string) Tolerance {
+	if a, ok := m.argument(output); ok && a.Tolerance != nil {
+		return *a.Tolerance
+	}
+	return m.Tolerance
+}
+
+// OwnTolerances returns the tolerances of the outputs that have their own; nil if none has.
+func (m *Manifest) OwnTolerances() map[string]Tolerance {
+	var own map[string]Tolerance
+	for _, a := range m.Arguments {
+		if a.Tolerance == nil {
+			continue
+		}
+		if own == nil {
+			own = map[string]Tolerance{}
+		}
+		own[a.Name] = *a.Tolerance
+	}
+	return own
 }
 
 func (t *Tolerance) ValidateStrict(n *strict.Node) {

@@ -21,6 +21,7 @@ gates:
   build: {timeout: 5m}
   ptxas: {registers: {max: 128, increase: "<= 8"}, spill_stores: "<= 0B", blocks_per_sm: ">= 2"}
   correctness: {shapes: [small, mission], seeds: [0, 1], distributions: [normal, large], secret_cases: 4, norm_error: "<= 1%", determinism: true, end_to_end: {max_abs_error: "<= 0.1"}}
+  precision: {loss: "<= 4"}
   sanitize: {shapes: [small], tools: [memcheck, racecheck], secret_cases: 2, timeout: 5m}
   performance:
     baseline: base
@@ -57,6 +58,8 @@ var edits = []edit{
 	{"override: maintain", "override: write", "commands.override", "loosens", "tightens"},
 	{"commands: {", "commands: {approve-policy: admin, ", "commands.approve-policy", "tightens", "loosens"},
 	{"run: after-approval", "run: never", "forks.run", "tightens", "loosens"},
+	{`loss: "<= 4"`, `loss: "<= 10"`, "rules[*].gates.precision.loss", "loosens", "tightens"},
+	{"precision: {", "precision: {required: false, ", "rules[*].gates.precision.required", "loosens", "tightens"},
 	{"{timeout: 5m}", "{timeout: 6m}", "rules[*].gates.build.timeout", "loosens", "tightens"},
 	{"max: 128", "max: 100", "rules[*].gates.ptxas.registers.max", "tightens", "loosens"},
 	{`increase: "<= 8"`, "increase: none", "rules[*].gates.ptxas.registers.increase", "loosens", "tightens"},
@@ -126,6 +129,7 @@ changes rules: tidy, default → default
 loosens rules[default].gates.build.timeout: 5m → 10m
 loosens rules[default].gates.ptxas: registers <= 128, registers increase <=  → none
 loosens rules[default].gates.correctness: small, mission × seeds 0, 1 × normal, la → none
+loosens rules[default].gates.precision: norm error of every output <= 4 times th → none
 loosens rules[default].gates.sanitize: memcheck, racecheck find nothing on smal → none
 loosens rules[default].gates.performance: against base: speedup >= +10% on mission → none
 loosens rules[default].gates.profile: on mission: dram < 50, and one of sm > 1 → none`

@@ -20,7 +20,7 @@ type CorrectnessGate struct {
 	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"Seeds of the inputs. Every shape is tested with every seed and distribution."`
 	Distributions []distribution.Kind               `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"Distributions of the inputs."`
 	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Number of cases with shapes and seeds that are random in every run."`
-	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
+	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" elsewhere:"atol" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
 	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" default:"<= 0%" bounds:"(<= or <)" doc:"Share of elements outside of the manifest's tolerance, in cases and in timed launches. none removes this bound, and then max_abs_error is required."`
 	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" default:"(required if the gate decides)" bounds:"(<= or <, below 100%)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
@@ -32,7 +32,7 @@ type CorrectnessGate struct {
 
 // ErrorBounds bound the errors of one comparison.
 type ErrorBounds struct {
-	MaxAbs  *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
+	MaxAbs  *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" elsewhere:"atol" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
 	Bad     *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" bounds:"(<= or <)" doc:"Share of elements beyond the manifest's tolerance."`
 	Norm    *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" bounds:"(<= or <)" doc:"‖got − want‖ / ‖want‖ over the whole output."`

@@ -77,5 +77,6 @@ func ExamplePolicy_Explain() {
 	// It asks, in this order:
 	//   build        the kernel compiles within 10m
 	//   correctness  all shapes × seeds 0, 1, 2 × normal inputs: no element beyond the tolerance, norm error <= 2%
+	//   precision    norm error of every output <= 4 times the baseline's
 	//   performance  against base: speedup >= +10% on mission; guard: speedup >= -2% on all shapes and on one random size; mean and p90 at most 3% short of that; proven at 95% in 6 to 20 rounds of 50 pairs, interims after 6, 13, 20, within 5m
 }

@@ -12,6 +12,7 @@ type Gates struct {
 	PTXAS       *PTXASGate       `yaml:"ptxas" eg:"{registers: {max: 128}}" doc:"Registers, shared memory, spills and occupancy as the compiler reports them."`
 	CubinGrowth *CubinGrowthGate `yaml:"cubin_growth" eg:"{increase: \"<= 5%\"}" doc:"How much more machine code the candidate has than the baseline: instruction caches are small, and unrolled loops grow unnoticed."`
 	Correctness *CorrectnessGate `yaml:"correctness" eg:"{norm_error: \"<= 1%\"}" doc:"The output is compared with that of the reference."`
+	Precision   *PrecisionGate   `yaml:"precision" eg:"{loss: \"<= 10\"}" default:"(asked if correctness is)" doc:"The output is compared with that of the baseline: it may not become much less precise, even within the tolerance."`
 	Sanitize    *SanitizeGate    `yaml:"sanitize" eg:"{shapes: [small]}" doc:"Tools that check every memory access look for races, bad accesses and reads of unwritten memory."`
 	Performance *PerformanceGate `yaml:"performance" eg:"{target: {speedup: \">= +10%\"}}" doc:"The times of the candidate are compared with those of the baseline, by confidence intervals."`
 	Profile     *ProfileGate     `yaml:"profile" eg:"{all: [{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]}" doc:"Conditions on profiler metrics."`
@@ -105,6 +106,7 @@ var inOrder = []declared{
 	declare("ptxas", false, compare.Tightens, func(g *Gates) **PTXASGate { return &g.PTXAS }),
 	declare("cubin_growth", false, compare.Tightens, func(g *Gates) **CubinGrowthGate { return &g.CubinGrowth }),
 	declare("correctness", true, compare.Changes, func(g *Gates) **CorrectnessGate { return &g.Correctness }),
+	declare("precision", true, compare.Tightens, func(g *Gates) **PrecisionGate { return &g.Precision }),
 	declare("sanitize", true, compare.Tightens, func(g *Gates) **SanitizeGate { return &g.Sanitize }),
 	declare("performance", true, compare.Tightens, func(g *Gates) **PerformanceGate { return &g.Performance }),
 	declare("profile", true, compare.Tightens, func(g *Gates) **ProfileGate { return &g.Profile }),
@@ -131,6 +133,7 @@ func (g *Gates) Inputs() (all []Inputs) {
 }
 
 func (g *Gates) fill(n *strict.Node) {
+	g.byDefault(n)
 	for _, d := range inOrder {
 		if own := d.asked(g); own != nil {
 			own.fill(n.Child(d.name))

@@ -7,6 +7,9 @@ var gateMistakes = []mistake{
 	{"build taken away", "build: {timeout: 5m}", "build: none", []string{`7:10: gates.build: is "none" (write a mapping with required, timeout)`}},
 
 	{"cubin_growth: a lower limit", "  ptxas:", "  cubin_growth: {increase: '>= 5%'}\n  ptxas:", []string{`8:28: gates.cubin_growth.increase: ">= +5%" asks for an increase (write "<=")`}},
+	{"precision: a lower limit", "  ptxas:", "  precision: {loss: '>= 4'}\n  ptxas:", []string{`8:21: gates.precision.loss: ">= 4" asks for a loss (write "<=")`}},
+	{"precision: a limit that equal outputs miss", "  ptxas:", "  precision: {loss: '< 1'}\n  ptxas:", []string{
+		`8:21: gates.precision.loss: "< 1" defers a change that computes what the baseline computes (write at least "<= 1")`}},
 	{"ptxas: a budget without a limit", "{max: 128}", "{}", []string{"9:16: gates.ptxas.registers: sets no limit (write max or increase)"}},
 	{"ptxas: a budget without its limits", "{max: 128}", "{max: none, increase: ~}", []string{"9:16: gates.ptxas.registers: sets no limit (write max or increase)"}},
 	{"ptxas: a lower limit", `spill_stores: "<= 0B"`, `spill_stores: "< 8"`, []string{`10:19: gates.ptxas.spill_stores: "< 8B" is not an upper limit (write "<= 8B")`}},

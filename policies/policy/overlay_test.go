@@ -136,6 +136,7 @@ rules:
 			Shapes: all, Seeds: []int64{0, 1, 2}, Distributions: []distribution.Kind{distribution.Normal},
 			Bad: bound[quantity.Percent]("<=", 0), Norm: bound[quantity.Percent]("<=", 0.01), Existing: policy.ExistingReports,
 		},
+		Precision: &policy.PrecisionGate{Loss: bound[quantity.Number]("<=", 4)},
 		Performance: &policy.PerformanceGate{
 			Baseline:   policy.Baseline{Kind: "base"},
 			Target:     &policy.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", 0.1)},

@@ -16,6 +16,9 @@ import (
 // Version is the version of the policy language that this program reads.
 const Version = 1
 
+// SchemaID is the address of the JSON Schema of policies, for editors.
+const SchemaID = "https://raw.githubusercontent.com/kernelgate/kernelgate/main/policies/schema.json"
+
 // A Policy is one file: gates that every rule starts from, and rules that say which changes must
 // meet which gates.
 type Policy struct {

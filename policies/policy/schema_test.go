@@ -20,7 +20,7 @@ import (
 
 func schema(t testing.TB) map[string]any {
 	t.Helper()
-	text, err := strict.Schema("kernelgate policy", policy.Policy{})
+	text, err := strict.Schema(policy.SchemaID, "kernelgate policy", policy.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func schema(t testing.TB) map[string]any {
 }
 
 func TestSchemaInStep(t *testing.T) {
-	want, err := strict.Schema("kernelgate policy", policy.Policy{})
+	want, err := strict.Schema(policy.SchemaID, "kernelgate policy", policy.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func validate(t testing.TB, s map[string]any, v any, path string) (misfits []str
 	object, isObject := v.(map[string]any)
 	for _, keyword := range slices.Sorted(maps.Keys(s)) {
 		switch is := s[keyword]; keyword {
-		case "$schema", "title", "description", "examples":
+		case "$id", "$schema", "title", "description", "examples":
 		case "type":
 			number, isNumber := toFloat(v)
 			_, isBool := v.(bool)

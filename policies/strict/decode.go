@@ -145,7 +145,7 @@ func (d *decoder) structure(n *Node, v reflect.Value) {
 		at, known := fields.index[p.Key]
 		switch {
 		case !known:
-			p.Errorf("unknown field%s", suggestion(p.Key, fields.names))
+			p.Errorf("unknown field%s", fields.suggestion(p.Key))
 		case seen[p.Key]:
 			p.Errorf("is set twice (delete one)")
 		default:

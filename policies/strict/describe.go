@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -36,11 +37,11 @@ func describe(n *Node) string {
 }
 
 // suggestion names the known field that a misspelt one most likely meant, or all of them.
-func suggestion(got string, known []string) string {
-	if meant := closest(got, known); meant != "" {
+func (k *keys) suggestion(got string) string {
+	if meant := cmp.Or(k.elsewhere[strings.ToLower(got)], closest(got, k.names)); meant != "" {
 		return fmt.Sprintf(" (did you mean %s?)", meant)
 	}
-	return fmt.Sprintf(" (known here: %s)", strings.Join(slices.Sorted(slices.Values(known)), ", "))
+	return fmt.Sprintf(" (known here: %s)", strings.Join(slices.Sorted(slices.Values(k.names)), ", "))
 }
 
 // closest returns the known name that is nearest to a misspelt one. It allows one typo in three

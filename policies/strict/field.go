@@ -64,6 +64,8 @@ type keys struct {
 	names    []string
 	index    map[string][]int
 	required []Field
+	// elsewhere has the names that other tools give to fields, from the tag of that name.
+	elsewhere map[string]string
 }
 
 // types caches the keys of types. Tags do not change while a program runs, and parsing them costs
@@ -75,7 +77,7 @@ func keysOf(t reflect.Type) *keys {
 	if k, ok := types.Load(t); ok {
 		return k.(*keys)
 	}
-	k := &keys{index: map[string][]int{}}
+	k := &keys{index: map[string][]int{}, elsewhere: map[string]string{}}
 	for _, sf := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
 		if name == "" || name == "-" || !sf.IsExported() {
@@ -87,6 +89,9 @@ func keysOf(t reflect.Type) *keys {
 		}
 		k.fields, k.names = append(k.fields, f), append(k.names, name)
 		k.index[name] = sf.Index
+		for _, other := range strings.Fields(sf.Tag.Get("elsewhere")) {
+			k.elsewhere[other] = name
+		}
 		if f.Required {
 			k.required = append(k.required, f)
 		}

@@ -16,10 +16,13 @@ type Schemer interface {
 var schemerType = reflect.TypeFor[Schemer]()
 
 // Schema returns the JSON Schema (draft 2020-12) of the YAML that Decode reads into values of v's
-// type. It is made from the same struct tags as the decoder, so that an editor and the linter
+// type, with an address as its id, or without one. It is made from the same struct tags as the decoder, so that an editor and the linter
 // cannot disagree on a name.
-func Schema(title string, v any) ([]byte, error) {
+func Schema(id, title string, v any) ([]byte, error) {
 	s := schemaOf(reflect.TypeOf(v))
+	if id != "" {
+		s["$id"] = id
+	}
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = title
 	var text bytes.Buffer

@@ -28,11 +28,12 @@ type rack struct {
 }
 
 func TestSchema(t *testing.T) {
-	got, err := strict.Schema("a shed", shed{})
+	got, err := strict.Schema("https://example.com/shed.json", "a shed", shed{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{
+  "$id": "https://example.com/shed.json",
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "additionalProperties": false,
   "properties": {
@@ -182,7 +183,7 @@ func TestSchemaRefusesWhatDecodeCannotFill(t *testing.T) {
 			t.Error("no panic: the mistake is the programmer's")
 		}
 	}()
-	_, _ = strict.Schema("", struct {
+	_, _ = strict.Schema("", "", struct {
 		A any `yaml:"a"`
 	}{})
 }

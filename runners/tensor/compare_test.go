@@ -3,6 +3,7 @@ package tensor
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -138,7 +139,7 @@ func TestCompare(t *testing.T) {
 				t.Fatalf("not storable: %v", err)
 			}
 			var back gates.Errors
-			if err := json.Unmarshal(stored, &back); err != nil || back != got {
+			if err := json.Unmarshal(stored, &back); err != nil || !reflect.DeepEqual(back, got) {
 				t.Errorf("stored as %s, read as %+v (%v)", stored, back, err)
 			}
 		})

@@ -115,16 +115,14 @@ func (b *bench) compare(candidate, baseline, image []byte) (interleave.Differenc
 		want = append(want, values)
 		d.Same = d.Same && bytes.Equal(got[i], beside)
 	}
-	e, err := runners.Compare(b.manifest, b.args, got, want)
+	e, err := runners.Compare(b.manifest.ToleranceOf, b.args, got, want)
 	if err != nil {
 		return d, err
 	}
 	if d.Errors = *e; e.Bad == 0 {
 		return d, nil
 	}
-	wide := *b.manifest
-	wide.Tolerance = interleave.Twice(b.manifest.Tolerance)
-	far, err := runners.Compare(&wide, b.args, got, want)
+	far, err := runners.Compare(interleave.Twice(b.manifest.ToleranceOf), b.args, got, want)
 	if err == nil {
 		d.Far = far.Bad
 	}
@@ -159,10 +157,10 @@ func (k *kept) Check() (candidate, baseline *gates.Errors, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if candidate, err = runners.Compare(k.bench.manifest, p.Args, k.candidate, want); err != nil {
+	if candidate, err = runners.Compare(k.bench.manifest.ToleranceOf, p.Args, k.candidate, want); err != nil {
 		return nil, nil, err
 	}
-	baseline, err = runners.Compare(k.bench.manifest, p.Args, k.baseline, want)
+	baseline, err = runners.Compare(k.bench.manifest.ToleranceOf, p.Args, k.baseline, want)
 	return candidate, baseline, err
 }
 

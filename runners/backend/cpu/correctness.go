@@ -18,7 +18,7 @@ import (
 // in which the kernel dies is the last one, unless the baseline dies, too.
 func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := w.job.Manifest
-	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance), Spent: gates.Spent{}}
+	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance), Tolerances: runners.OwnTolerances(m), Spent: gates.Spent{}}
 	cases := runners.Cases(w.job, gate, w.rng)
 	desk, err := w.openDesk(ctx, cases)
 	if err != nil {
@@ -337,7 +337,7 @@ func (d *desk) repeat(evidence *gates.Case, p *tensor.Problem, in *drawer, first
 
 func (d *desk) compare(args []tensor.Arg, got [][]byte, want [][]float64) (e *gates.Errors, err error) {
 	err = runners.Spend(d.spent, gates.WorkReference, func() error {
-		e, err = runners.Compare(d.worker.job.Manifest, args, got, want)
+		e, err = runners.Compare(d.worker.job.Manifest.ToleranceOf, args, got, want)
 		return err
 	})
 	return e, err

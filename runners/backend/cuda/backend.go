@@ -267,7 +267,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 // Correctness compares the sides with the reference.
 func (b *Backend) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := b.job.Manifest
-	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
+	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance), Tolerances: runners.OwnTolerances(m)}
 	var cases []worker.Case
 	asked := runners.Cases(b.job, gate, b.rng)
 	for _, c := range asked {

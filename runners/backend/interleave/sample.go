@@ -6,12 +6,18 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Twice returns the tolerance that two outputs keep of each other if both keep the given tolerance
-// of the reference. With |x - r| <= a + b·|r| for both, they are at most 2a + 2b·|r| apart, and |r|
-// is at most (|x| + a) / (1 - b). For b >= 1 there is no such bound.
-func Twice(t manifest.Tolerance) manifest.Tolerance {
+// of the reference.
+func Twice(of runners.ToleranceOf) runners.ToleranceOf {
+	return func(output string) manifest.Tolerance { return twice(of(output)) }
+}
+
+// twice: with |x - r| <= a + b·|r| for both, they are at most 2a + 2b·|r| apart, and |r| is at most
+// (|x| + a) / (1 - b). For b >= 1 there is no such bound.
+func twice(t manifest.Tolerance) manifest.Tolerance {
 	if t.Rel >= 1 {
 		return manifest.Tolerance{Abs: math.MaxFloat64}
 	}

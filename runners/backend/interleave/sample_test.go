@@ -35,16 +35,16 @@ func TestTwice(t *testing.T) {
 		if !within(a, want, tol) || !within(b, want, tol) {
 			continue // rounding
 		}
-		if !within(a, b, Twice(tol)) {
-			t.Fatalf("%g and %g are within %+v of %g, and beyond %+v of each other", a, b, tol, want, Twice(tol))
+		if !within(a, b, twice(tol)) {
+			t.Fatalf("%g and %g are within %+v of %g, and beyond %+v of each other", a, b, tol, want, twice(tol))
 		}
-		closest = max(closest, math.Abs(a-b)/(Twice(tol).Abs+Twice(tol).Rel*math.Abs(b)))
+		closest = max(closest, math.Abs(a-b)/(twice(tol).Abs+twice(tol).Rel*math.Abs(b)))
 	}
 	if closest < 0.99 {
 		t.Errorf("two right values come only to %.2f of the bound", closest)
 	}
 	for _, rel := range []float64{1, 2} {
-		if !within(-1e300, 1e300, Twice(manifest.Tolerance{Rel: rel})) {
+		if !within(-1e300, 1e300, twice(manifest.Tolerance{Rel: rel})) {
 			t.Errorf("a relative tolerance of %v bounds something", rel)
 		}
 	}

@@ -174,6 +174,7 @@ func (w *witness) compare(k chosen) error {
 	runners.Worse(s.Worst, e)
 	s.Referenced++
 	if e.Bad > 0 || baseline.Bad > 0 {
+		e.Outputs, baseline.Outputs = nil, nil // nobody judges a timed launch output by output
 		s.Outputs = append(s.Outputs, gates.TimedOutput{Distribution: string(k.dist), Candidate: *e, Baseline: *baseline})
 	}
 	return nil

@@ -86,7 +86,7 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 		Args: append([]string{c.Path}, call.Args...), Dir: call.Dir, Env: compilerEnv,
 		Read:  append(sandbox.SystemPaths(), c.Path),
 		Write: []string{call.Out}, Stdout: &out, Stderr: &out,
-		Limits: sandbox.CCompiler.Limits(),
+		Limits: sandbox.CCompiler.Limits().Until(ctx),
 	}
 	if call.Tree != nil {
 		spec.Args = slices.Concat([]string{c.Path}, call.In.include(), call.In.flags(call.Args, call.Dir, call.Tree), []string{call.In.source(call.Source, call.Dir, call.Tree)})

@@ -131,7 +131,7 @@ func (c *Command) build(ctx context.Context, b CommandBuild, out string, in Surr
 	spec := sandbox.Spec{
 		Args: b.Args, Env: c.env(b, in.work+"/out"), Stdout: &text, Stderr: &text, Read: slices.Clone(c.read),
 		Places: []sandbox.Place{{Host: out, Inside: in.work + "/out", Write: true}},
-		Limits: compilerLimits(c.memory, 0),
+		Limits: compilerLimits(ctx, c.memory, 0),
 	}
 	in.enter(&spec, b.Dir, &b.Tree)
 	r, err := sandbox.Run(ctx, spec)

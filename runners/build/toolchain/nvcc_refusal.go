@@ -2,6 +2,7 @@ package toolchain
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -44,8 +45,8 @@ func refusal(memory int64, r sandbox.Result, log string, diagnostics []gates.Dia
 var exhausted = regexp.MustCompile(`(?im)^.*(?:out of memory|memory exhausted|std::bad_alloc|died due to signal|killed signal).*$`)
 
 // compilerLimits returns the limits of a compiler that makes device code.
-func compilerLimits(memory int64, timeout time.Duration) sandbox.Limits {
-	limits := sandbox.DeviceCompiler.Limits().Within(timeout)
+func compilerLimits(ctx context.Context, memory int64, timeout time.Duration) sandbox.Limits {
+	limits := sandbox.DeviceCompiler.Limits().Until(ctx).Within(timeout)
 	limits.Memory = memory
 	return limits
 }

@@ -235,7 +235,7 @@ func (c *CUDA) run(ctx context.Context, t tool) (sandbox.Result, string, error) 
 	spec := sandbox.Spec{
 		Args: t.args, Env: compilerEnv, Stdout: &out, Stderr: &out,
 		Read: append(c.readable(), t.args[0]), Write: t.write,
-		Limits: compilerLimits(c.memory(), t.timeout),
+		Limits: compilerLimits(ctx, c.memory(), t.timeout),
 	}
 	if t.read != "" {
 		spec.Read = append(spec.Read, t.read)

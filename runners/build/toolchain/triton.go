@@ -248,7 +248,7 @@ func (t *Triton) run(ctx context.Context, s sandbox.Spec, timeout time.Duration)
 	}
 	s.Stdout, s.Stderr = &out, &out
 	s.Read = append(s.Read, t.readable()...)
-	s.Limits = sandbox.DeviceCompiler.Limits().Within(timeout)
+	s.Limits = sandbox.DeviceCompiler.Limits().Until(ctx).Within(timeout)
 	r, err := sandbox.Run(ctx, s)
 	if err != nil {
 		err = fmt.Errorf("running %s: %w", filepath.Base(s.Args[0]), err)

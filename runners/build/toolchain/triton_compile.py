@@ -182,7 +182,7 @@ class Kernel:
             names = sorted(n for n, v in vars(module).items() if isinstance(unwrapped(v), triton.runtime.JITFunction))
             fail(f"has no kernel {entry}: write the entry as one of these, or define it: {', '.join(names) or 'none'}")
         for _ in range(8):
-            if hasattr(fn, "starting_line_number") or not hasattr(fn, "fn"):
+            if hasattr(fn, "starting_line_number") or inner(fn) is None:
                 break
             if getattr(fn, "configs", None):
                 if self.configs:
@@ -192,17 +192,27 @@ class Kernel:
             elif isinstance(getattr(fn, "values", None), dict):
                 self.heuristics = True
                 self.decorators.append(fn)
-            fn = fn.fn
+            fn = inner(fn)
         self.fn = fn
         if not isinstance(fn, triton.runtime.JITFunction):
             fail(f"{entry} is no Triton kernel (decorate it with @triton.jit)")
 
 
+# Decorators of Triton and of libraries on top of it keep what they wrap under one of these names.
+INNER = ("fn", "__wrapped__", "jit_function", "kernel", "func")
+
+
+def inner(fn):
+    """What a decorator wraps, or None."""
+    own = getattr(fn, "__dict__", {})
+    return next((own[name] for name in INNER if own.get(name) is not None), None)
+
+
 def unwrapped(fn):
     for _ in range(8):
-        if not hasattr(fn, "fn") or hasattr(fn, "starting_line_number"):
+        if hasattr(fn, "starting_line_number") or inner(fn) is None:
             break
-        fn = fn.fn
+        fn = inner(fn)
     return fn
 
 
@@ -345,7 +355,7 @@ class Array:
 def dtype_of(name):
     import triton.language as tl
 
-    return {"fp8e4nv": tl.float8e4nv, "fp8e5": tl.float8e5, "fp16": tl.float16, "bf16": tl.bfloat16, "fp32": tl.float32, "fp64": tl.float64, "i1": tl.int1}.get(name) \
+    return {"fp8e4nv": tl.float8e4nv, "fp8e5": tl.float8e5, "fp16": tl.float16, "bf16": tl.bfloat16, "fp32": tl.float32, "fp64": tl.float64, "i1": tl.int1, "u1": tl.int1}.get(name) \
         or getattr(tl, name.replace("u", "uint").replace("i", "int") if name[0] == "i" else name.replace("u", "uint"))
 
 
@@ -360,7 +370,7 @@ def named(fn, kind):
         if a["type"] == "none":
             arguments[p.name] = None
         elif "value" in a:
-            arguments[p.name] = bool(a["value"]) if a["type"] == "u1" else number(a["value"]) if a["type"][0] == "i" else float(a["value"])
+            arguments[p.name] = bool(a["value"]) if a["type"] == "u1" else number(a["value"]) if a["type"][0] in "iu" else float(a["value"])
         else:
             element = a["type"].split("<")[-1].split("[")[0].lstrip("*")
             arguments[p.name] = Array(p.name, dtype_of(element), a.get("shape") or [])

@@ -176,3 +176,24 @@ func TestTritonTuningMistakes(t *testing.T) {
 		})
 	}
 }
+
+// A library may wrap a kernel once more, under a name of its own. A bool is a scalar like any other.
+func TestTritonWrapped(t *testing.T) {
+	c := cached(t, realTritons(t)[0])
+	text := strings.Replace(tunedKernel, "@triton.autotune(", `class LibEntry:
+    def __init__(self, fn):
+        self.jit_function = fn
+
+    def __getitem__(self, grid):
+        raise RuntimeError("launched")
+
+@LibEntry
+@triton.autotune(`, 1)
+	text = strings.Replace(text, "n, scale, BLOCK", "n, scale, flag, BLOCK", 1)
+	text = strings.Replace(text, "    if ACT ==", "    if flag:\n        v += 1\n    if ACT ==", 1)
+	b := tunedBuild(t, text, 1024, wants("BLOCK", 64))
+	b.Kinds[0].Arguments = append(b.Kinds[0].Arguments, specialArguments("flag:u1")...)
+	if cubin := mustBuildTriton(t, c, b)[0]; cubin.Start.Block[0] != 64 {
+		t.Errorf("%d threads", cubin.Start.Block[0])
+	}
+}

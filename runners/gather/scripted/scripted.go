@@ -153,7 +153,7 @@ func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side
 }
 
 func (b backend) Correctness(_ context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
-	out := &gates.Correctness{Tolerance: gates.Tolerance(b.job.Manifest.Tolerance)}
+	out := &gates.Correctness{Tolerance: gates.Tolerance(b.job.Manifest.Tolerance), Tolerances: runners.OwnTolerances(b.job.Manifest)}
 	figures := func(wrong bool) *gates.Errors {
 		if wrong {
 			return &gates.Errors{Elements: 100, MaxAbs: 3, MeanAbs: 1, Norm: 0.8, Bad: 90}

@@ -1,6 +1,9 @@
 package sandbox
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // A Kind is a kind of untrusted program that kernelgate starts. Its limits are here, and nowhere
 // else, so that SECURITY.md can list them.
@@ -45,11 +48,11 @@ func (k Kind) describe() description {
 	case CCompiler:
 		return description{"gcc or clang: a side, a reference in C, the sanitizers' stubs",
 			Limits{Wall: 2 * time.Minute, Memory: 4 << 30, Disk: 512 << 20, Processes: 64, Output: 1 << 20},
-			"one source file takes seconds; more is a template or an include that explodes"}
+			"one source file takes seconds; more is a template or an include that explodes; `gates.build.timeout` replaces the time"}
 	case DeviceCompiler:
 		return description{"nvcc, ptxas, cuobjdump, Triton, or a `command` build of a cubin",
 			Limits{Wall: 5 * time.Minute, Memory: 6 << 30, Disk: 1 << 30, Processes: 256, Output: 1 << 20},
-			"CUTLASS templates take minutes and gigabytes; Triton imports PyTorch, which starts many threads"}
+			"CUTLASS templates take minutes and gigabytes; Triton imports PyTorch, which starts many threads; `gates.build.timeout` replaces the time"}
 	case Disassembler:
 		return description{"nvdisasm, objdump",
 			Limits{Wall: 30 * time.Second, Memory: 2 << 30, Disk: 16 << 20, Processes: 16, Output: 64 << 20},
@@ -93,6 +96,15 @@ const programSpace = 64 << 20
 func (l Limits) Within(wall time.Duration) Limits {
 	if wall != 0 {
 		l.Wall = wall
+	}
+	return l
+}
+
+// Until returns the limits with the time that the context has left, if it has a deadline: a policy gives a build its time. The
+// context ends the program, so that its owner knows why, and this limit only if nobody does.
+func (l Limits) Until(ctx context.Context) Limits {
+	if end, ok := ctx.Deadline(); ok {
+		l.Wall = max(time.Until(end), 0) + time.Minute
 	}
 	return l
 }

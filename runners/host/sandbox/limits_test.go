@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -69,5 +70,26 @@ func TestLimitsAreInOnePlace(t *testing.T) {
 	}
 	if callers < kinds {
 		t.Errorf("%d callers use the limits of %d kinds", callers, kinds)
+	}
+}
+
+// A build has the time that its policy gives, however much the compiler's own limit is.
+func TestLimitsUntil(t *testing.T) {
+	limits := DeviceCompiler.Limits()
+	if got := limits.Until(t.Context()).Wall; got != limits.Wall {
+		t.Errorf("without a deadline: %v, want %v", got, limits.Wall)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if got := limits.Until(ctx).Wall; got <= time.Hour-time.Minute || got > time.Hour+time.Minute {
+		t.Errorf("with an hour left: %v", got)
+	}
+	if got := limits.Until(ctx).Within(time.Second).Wall; got != time.Second {
+		t.Errorf("with a time of its own: %v", got)
+	}
+	over, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	if got := limits.Until(over).Wall; got <= 0 {
+		t.Errorf("after the deadline: %v", got)
 	}
 }

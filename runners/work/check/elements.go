@@ -17,13 +17,16 @@ const maxElements = 8
 // elementsText shows one case for a person who looks for the mistake: the first bad elements, what
 // they have in common, and both sides. problem is what the gate says about the candidate's output;
 // it is empty if the output is right.
-func elementsText(l *runners.CaseDump, tolerance manifest.Tolerance, problem string) (string, error) {
+func elementsText(l *runners.CaseDump, m *manifest.Manifest, problem string) (string, error) {
 	var b strings.Builder
 	c := l.Case
 	fmt.Fprintf(&b, "%s (%s), seed %d, %s inputs\n", c.Shape, c.Dims, c.Seed, c.Distribution)
-	if problem == "" {
-		fmt.Fprintf(&b, "The candidate is right: no element is beyond the tolerance of %s.\n", bounds(tolerance))
-	} else {
+	switch {
+	case problem == "" && len(m.OwnTolerances()) > 0:
+		b.WriteString("The candidate is right: no element is beyond the tolerance of its output.\n")
+	case problem == "":
+		fmt.Fprintf(&b, "The candidate is right: no element is beyond the tolerance of %s.\n", bounds(m.Tolerance))
+	default:
 		fmt.Fprintf(&b, "The candidate is wrong: %s.\n", problem)
 	}
 	if f := c.BaselineFailure; f != nil {
@@ -37,7 +40,7 @@ func elementsText(l *runners.CaseDump, tolerance manifest.Tolerance, problem str
 			if side.got == nil {
 				continue
 			}
-			bad, err := badElements(out, side.got, tolerance)
+			bad, err := badElements(out, side.got, m.ToleranceOf(out.Name))
 			if err != nil {
 				return "", err
 			}

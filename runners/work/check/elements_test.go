@@ -92,7 +92,7 @@ func TestBadElementsAreThoseThatCount(t *testing.T) {
 	text, err := elementsText(&runners.CaseDump{
 		Case:    gates.Case{Input: gates.Input{Shape: "s", Dims: "N=7", Distribution: "normal"}, BaselineFailure: &gates.Failure{Detail: "the kernel crashed"}},
 		Outputs: []runners.DumpedOutput{out},
-	}, tolerance, "1 of 7 elements were never written")
+	}, &manifest.Manifest{Tolerance: tolerance}, "1 of 7 elements were never written")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -35,16 +36,12 @@ func history(folder, policyName string, form func(string, []*gates.Verdict, map[
 	if err != nil {
 		return "", err
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "evidence", "*.json"))
-	if err != nil || len(files) == 0 {
-		return "", usage.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)
+	all, err := storedEvidence(folder)
+	if err != nil {
+		return "", err
 	}
 	var verdicts []*gates.Verdict
-	for _, f := range files {
-		evidence, err := ReadEvidence(f)
-		if err != nil {
-			return "", err
-		}
+	for _, evidence := range all {
 		verdicts = append(verdicts, gates.Judge(policy, file, evidence))
 	}
 	lessons, err := Lessons(filepath.Join(folder, manifest.FileName))
@@ -52,6 +49,45 @@ func history(folder, policyName string, form func(string, []*gates.Verdict, map[
 		return "", err
 	}
 	return form(filepath.Base(folder), verdicts, lessons), nil
+}
+
+// storedEvidence reads the evidence that a kernel's folder has, by the names of the files. Without any, it reads that of the
+// kernel's runs in the folder results of the repository, the oldest first.
+func storedEvidence(folder string) ([]*gates.Evidence, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "evidence", "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	kept := len(files) > 0
+	if runs := inRepository(folder, "results"); !kept && runs != "" {
+		for _, pattern := range []string{"*/evidence.json", "*/*/evidence.json"} {
+			more, _ := filepath.Glob(filepath.Join(runs, pattern)) // the pattern is right
+			files = append(files, more...)
+		}
+	}
+	name := filepath.Base(folder)
+	if text, err := results.ReadAtMost(filepath.Join(folder, manifest.FileName), strict.MaxBytes); err == nil {
+		if m, err := manifest.Parse(manifest.FileName, text); err == nil {
+			name = m.Name
+		}
+	}
+	var all []*gates.Evidence
+	for _, f := range files {
+		evidence, err := ReadEvidence(f)
+		if err != nil {
+			return nil, err
+		}
+		if kept || evidence.Kernel == name {
+			all = append(all, evidence)
+		}
+	}
+	if len(all) == 0 {
+		return nil, usage.Errorf("%s has no evidence/*.json, and the folder results has no run of %s (run kernelgate check, or store evidence of it there)", folder, name)
+	}
+	if !kept {
+		slices.SortStableFunc(all, func(a, b *gates.Evidence) int { return a.Provenance.Time.Compare(b.Provenance.Time) })
+	}
+	return all, nil
 }
 
 // Lessons reads the lessons of a manifest's variants. The manifest may be missing, because evidence

@@ -99,3 +99,28 @@ func TestHistoryRefuses(t *testing.T) {
 	}
 	refused("kernel.yaml:2:1: naem: unknown field")
 }
+
+// A kernel without stored evidence has the history of its runs.
+func TestHistoryOfResults(t *testing.T) {
+	top := t.TempDir()
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "kernels", "sdpa_fp8", "evidence", "stage1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{
+		".git/HEAD": nil, "kernels/other/notes.txt": nil, "kernels/sdpa_fp8/notes.txt": nil, "results/20260102T030405Z/evidence.json": data,
+	} {
+		if err := os.MkdirAll(filepath.Join(top, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(top, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := History(filepath.Join(top, "kernels", "sdpa_fp8"), "h200"); err != nil || !strings.Contains(text, "stage1") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if _, err := History(filepath.Join(top, "kernels", "other"), "h200"); err == nil || !strings.Contains(err.Error(), "the folder results has no run of other") {
+		t.Error(err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/results"
+	"github.com/kernelgate/kernelgate/runners/work/scaffold"
 )
 
 // Lint reads policies and manifests, which it distinguishes by their content, and says what each
@@ -143,6 +145,9 @@ func lintManifest(file string, text []byte) (*manifest.Manifest, error) {
 	}
 	if m.Source != "" {
 		look(sources, m.Source, "source")
+		if sources != "" {
+			mistakes = append(mistakes, swapped(file, text, m, filepath.Join(sources, filepath.FromSlash(m.Source))))
+		}
 	} else {
 		for _, v := range m.Variants {
 			look(sources, v.Source, "variants", v.Name, "source")
@@ -153,6 +158,39 @@ func lintManifest(file string, text []byte) (*manifest.Manifest, error) {
 	}
 	return m, errors.Join(mistakes...)
 }
+
+// swapped finds arguments in a different order than the kernel's parameters of the same names. Two of the same type would be passed
+// for each other, and nothing else would notice. Triton's are passed by name.
+func swapped(file string, text []byte, m *manifest.Manifest, source string) error {
+	entry, err := manifest.ParseEntry(m.Entry)
+	if err != nil || !entry.Plain() || path.Ext(source) == ".py" || path.Ext(source) == ".ptx" {
+		return nil
+	}
+	code, err := results.ReadAtMost(source, maxSource)
+	if err != nil {
+		return nil // reported as missing, or by the build
+	}
+	names, ok := scaffold.ParameterNames(string(code), m.Entry)
+	var passed, fields []string
+	for i, a := range m.Arguments {
+		if !m.Inside(a.Name) {
+			passed, fields = append(passed, a.Name), append(fields, fmt.Sprintf("arguments[%d].name", i))
+		}
+	}
+	if !ok || len(names) != len(passed) {
+		return nil
+	}
+	for i, name := range passed {
+		if at := slices.Index(names, name); at >= 0 && at != i {
+			line, column := strict.PlaceOf(text, "arguments")
+			return fmt.Errorf("%s:%d:%d: %s: %s is parameter %d of %s in %s, and the manifest passes it as number %d (write the arguments in this order: %s)",
+				file, line, column, fields[i], name, at+1, m.Entry, filepath.Base(source), i+1, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+const maxSource = 16 << 20
 
 // inRepository returns the path of a folder of the repository that contains dir, or "" if there is
 // no repository.

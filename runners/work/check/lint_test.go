@@ -100,3 +100,42 @@ func TestLintTopFolder(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// TestLintSwapped checks that arguments in a different order than the kernel's parameters are found by their names.
+func TestLintSwapped(t *testing.T) {
+	const manifest = `version: 1
+name: scale
+mode: cpu
+arguments:
+  - {name: y, dtype: f32, access: out, shape: [R, C]}
+  - {name: rows, dtype: i32, access: scalar, value: R}
+  - {name: cols, dtype: i32, access: scalar, value: C}
+reference: {source: reference.c, entry: truth}
+tolerance: {abs: 1}
+shapes: {small: {R: 10, C: 20}}
+source: scale.c
+entry: scale
+`
+	for _, c := range []struct{ name, source, want string }{
+		{"the same order", "void scale(float *y, int rows, int cols) { y[0] = rows; }", ""},
+		{"the other order", "static int one(int cols) { return 1; }\nvoid\nscale(float *y, int cols, int rows) { y[0] = rows; }",
+			"kernel.yaml:5:3: arguments[1].name: rows is parameter 3 of scale in scale.c, and the manifest passes it as number 2 (write the arguments in this order: y, cols, rows)"},
+		{"other names", "void scale(float *out, int r, int c) { out[0] = r; }", ""},
+		{"another number", "void scale(float *y, int cols) { y[0] = cols; }", ""},
+		{"nothing to compare with", "#include \"scale.inc\"", ""},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"kernel.yaml": manifest, "scale.c": c.source, "reference.c": ""} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := ""
+		if err := check.Lint(io.Discard, []string{filepath.Join(dir, "kernel.yaml")}); err != nil {
+			got = strings.ReplaceAll(err.Error(), dir+"/", "")
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 		return "", false, err
 	}
 	problem := l.Case.Problem(job.Rule().Gates.Correctness)
-	text, err = elementsText(l, job.Manifest.Tolerance, problem)
+	text, err = elementsText(l, job.Manifest, problem)
 	return text, problem == "", err
 }
 

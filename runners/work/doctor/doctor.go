@@ -57,14 +57,21 @@ type Host struct {
 	Compilers func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error)
 }
 
-// Run examines everything, starting with the CPU runner's needs.
-func Run(ctx context.Context, h Host) []Finding {
+// Run examines everything, starting with the CPU runner's needs. It says what it looks at before each step that may take seconds;
+// say may be nil.
+func Run(ctx context.Context, h Host, say func(what string)) []Finding {
+	if say == nil {
+		say = func(string) {}
+	}
 	var findings []Finding
+	say("the sandbox")
 	for _, c := range h.Sandbox().Checks {
 		findings = append(findings, sandboxFinding(c))
 	}
+	say("the C compiler and git")
 	findings = append(findings, ccFinding(h.CC(ctx)), gitFinding(h.Git(ctx)), tempFinding(h.Temp()))
 
+	say("the GPU")
 	gpu, err := h.GPU()
 	devices := h.Devices()
 	// On a host without a GPU, missing CUDA tools are no problem. A host with a GPU is meant for
@@ -78,9 +85,14 @@ func Run(ctx context.Context, h Host) []Finding {
 	} else {
 		findings = append(findings, noGPUFinding(devices, err))
 	}
-	findings = append(findings, cudaFinding(ctx, h, lack), tritonFinding(h.Triton(ctx)), pythonFinding(h.Python(ctx)))
+	say("CUDA")
+	findings = append(findings, cudaFinding(ctx, h, lack))
+	say("Python, PyTorch and Triton, which takes longest the first time")
+	findings = append(findings, tritonFinding(h.Triton(ctx)), pythonFinding(h.Python(ctx)))
+	say("the profiler and the sanitizer")
 	findings = append(findings, ncuFindings(ctx, h, err == nil)...)
 	findings = append(findings, sanitizerFinding(h.Sanitizer(ctx)))
+	say("the compilers that a policy can pin")
 	findings = append(findings, compilerFindings(h.Compilers(ctx, h.Toolchains))...)
 	for _, name := range h.Includes.Names() {
 		findings = append(findings, includeFinding(name, h.Includes))

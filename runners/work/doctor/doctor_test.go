@@ -143,7 +143,7 @@ func TestGolden(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := fit()
 			tt.change(&h)
-			findings := Run(t.Context(), h)
+			findings := Run(t.Context(), h, nil)
 			if got := Exit(findings); got != tt.exit {
 				t.Errorf("exit %d, want %d", got, tt.exit)
 			}
@@ -184,7 +184,7 @@ func find(t *testing.T, name string, change func(*Host)) Finding {
 	t.Helper()
 	h := fit()
 	change(&h)
-	findings := Run(t.Context(), h)
+	findings := Run(t.Context(), h, nil)
 	complete(t, findings)
 	for _, f := range findings {
 		if f.Name == name {

@@ -22,7 +22,7 @@ func TestDefaultHost(t *testing.T) {
 			t.Errorf("%s is not asked", v.Type().Field(i).Name)
 		}
 	}
-	findings := Run(t.Context(), h)
+	findings := Run(t.Context(), h, nil)
 	complete(t, findings)
 	for _, name := range []string{"sandbox", "C compiler", "git", "temporary folder", "NVIDIA GPU", "CUDA compiler", "ncu", "compute-sanitizer"} {
 		if !slices.ContainsFunc(findings, func(f Finding) bool { return f.Name == name }) {

@@ -12,7 +12,7 @@ func TestTextWraps(t *testing.T) {
 	for _, tt := range hosts {
 		host := fit()
 		tt.change(&host)
-		findings := Run(t.Context(), host)
+		findings := Run(t.Context(), host, nil)
 		plain := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 		want := plain(Text(findings, Form{Width: 1000}))
 		for width := narrow; width <= 200; width++ {

@@ -75,7 +75,7 @@ func fromTask(ctx context.Context, file string, text []byte, getenv func(string)
 			sizes, ok := sizesOf(one)
 			if !ok {
 				d.line("  # %s %d is left out: a size is no whole number", []string{"test", "benchmark"}[kind], i+1)
-				d.guesses++
+				d.doubted = append(d.doubted, Guess{doubt: inSizes, File: manifest.FileName, What: "shapes: a test was left out, because a size is no whole number"})
 				continue
 			}
 			names := slices.Sorted(mapsKeys(sizes))
@@ -92,7 +92,7 @@ func fromTask(ctx context.Context, file string, text []byte, getenv func(string)
 		return nil, usage.Errorf("%s: no test or benchmark has sizes that are whole numbers", file)
 	}
 	if !exists(filepath.Join(folder, "submission.py")) {
-		d.file("submission.py", "from reference import ref_kernel as custom_kernel  # guess: the submission begins as the reference\n")
+		d.file("submission.py", "from reference import ref_kernel as custom_kernel  # TODO: the submission begins as the reference\n")
 	}
 	d.file(harnessFile, taskHarness)
 	d.file(benchFile, command.BenchScript)
@@ -171,7 +171,7 @@ func fromKernelBench(file string, found *pythonFile) *draft {
 	}
 	d.line("shapes:\n  mission: {%s} # the whole numbers of %s; the harness sets them", written(names, sizes), filepath.Base(file))
 	if !exists(filepath.Join(d.folder, "submission.py")) {
-		d.file("submission.py", fmt.Sprintf("import sys\n\nModelNew = sys.modules[%q].Model  # guess: the submission begins as the reference\n", module))
+		d.file("submission.py", fmt.Sprintf("import sys\n\nModelNew = sys.modules[%q].Model  # TODO: the submission begins as the reference\n", module))
 	}
 	d.file(harnessFile, strings.Replace(modelHarness, "@PROBLEM@", module, 1))
 	d.file(benchFile, command.BenchScript)

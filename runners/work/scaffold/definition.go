@@ -145,7 +145,7 @@ func fromDefinition(file string, text []byte, more []string) (*draft, error) {
 	}
 	d.guess(fmt.Sprintf("launch: {grid: [\"ceildiv(%s, 256)\"], block: [256]}", elements), "one thread for each element of "+def.Outputs.names[0])
 	d.file("reference.py", strings.TrimRight(def.Reference, "\n")+"\n")
-	d.file("kernel.cu", fmt.Sprintf("// guess: none, for a definition has no kernel. Write it here; the manifest's arguments are its parameters, in this order.\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n#include <stdint.h>\n\nextern \"C\" __global__ void %s(%s)\n{\n}\n", entryOf(d.name), strings.Join(parameters, ", ")))
+	d.file("kernel.cu", fmt.Sprintf("// TODO: none, for a definition has no kernel. Write it here; the manifest's arguments are its parameters, in this order.\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n#include <stdint.h>\n\nextern \"C\" __global__ void %s(%s)\n{\n}\n", entryOf(d.name), strings.Join(parameters, ", ")))
 	d.next = []string{"kernelgate policy lint .", "kernelgate check --static " + d.name}
 	return d, nil
 }

@@ -71,9 +71,18 @@ def accesses(function, names):
         return used
 
     def pointers(node):
-        # In `x_ptr + row * stride` the pointer is the leftmost name.
-        while isinstance(node, ast.BinOp):
-            node = node.left
+        # In `x_ptr + row * stride` the pointer is the leftmost name; a call makes one of its first argument.
+        while isinstance(node, (ast.BinOp, ast.Call)):
+            if isinstance(node, ast.BinOp):
+                node = node.left
+                continue
+            base = [k.value for k in node.keywords if k.arg == "base"]
+            if isinstance(node.func, ast.Attribute) and dotted(node.func.value) not in ("tl", "triton.language", "tl.math"):
+                node = node.func.value
+            elif node.args or base:
+                node = (node.args or base)[0]
+            else:
+                return set()
         return of(node)
 
     loads, stores = set(), set()
@@ -83,6 +92,8 @@ def accesses(function, names):
                 for target in node.targets:
                     if isinstance(target, ast.Name):
                         reach[target.id] = reach.get(target.id, set()) | pointers(node.value)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("load", "store") and dotted(node.func.value) not in ("tl", "triton.language"):
+                (loads if node.func.attr == "load" else stores).update(of(node.func.value))  # a descriptor's own method
             elif isinstance(node, ast.Call) and node.args:
                 what = dotted(node).split(".")[-1]
                 if what == "load":
@@ -96,6 +107,24 @@ def accesses(function, names):
     return [n for n in order if n in loads], [n for n in order if n in stores]
 
 
+def sizes(function, names):
+    """Parameters that bound an index, a loop or a grid."""
+    found = set()
+
+    def add(node):
+        found.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+
+    for node in ast.walk(function):
+        if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops):
+            for side in [node.left] + node.comparators:
+                if isinstance(side, ast.Name):
+                    found.add(side.id)
+        elif isinstance(node, ast.Call) and dotted(node).split(".")[-1] in ("range", "cdiv", "static_range"):
+            for a in node.args:
+                add(a)
+    return [n for n in names if n in found]
+
+
 def function(node, top):
     args = node.args
     every = args.posonlyargs + args.args + args.kwonlyargs
@@ -106,7 +135,7 @@ def function(node, top):
         "name": node.name, "line": node.lineno, "decorators": [dotted(d) for d in node.decorator_list],
         "parameters": [{"name": a.arg, "annotation": dotted(a.annotation) if a.annotation else "", "default": defaults.get(a.arg)} for a in every],
         "autotuned": bool(decorated(node, "autotune")), "configurations": [c for d in decorated(node, "autotune") for c in configurations(d, top)],
-        "heuristics": [k for d in decorated(node, "heuristics") for n in within(d, top) for k in keys(n)], "loads": loads, "stores": stores,
+        "heuristics": [k for d in decorated(node, "heuristics") for n in within(d, top) for k in keys(n)], "loads": loads, "stores": stores, "sizes": sizes(node, names),
     }
 
 
@@ -120,9 +149,16 @@ def main(file):
     found = {"functions": [], "classes": [], "values": [], "imports": []}
     top = {n.targets[0].id: n.value for n in tree.body if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)}
     top.update((n.name, n) for n in tree.body if isinstance(n, ast.FunctionDef))
+    jitted = {}  # f = triton.jit(f), as some files write the decorator
+    for node in tree.body:
+        call = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(call, ast.Call) and dotted(call).split(".")[-1] == "jit" and call.args and isinstance(call.args[0], ast.Name):
+            jitted[call.args[0].id] = "triton.jit"
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found["functions"].append(function(node, top))
+            one = function(node, top)
+            one["decorators"] += [jitted[node.name]] if node.name in jitted else []
+            found["functions"].append(one)
         elif isinstance(node, ast.ClassDef):
             found["classes"].append(node.name)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):

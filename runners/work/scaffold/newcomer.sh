@@ -56,10 +56,10 @@ complete() {
 		-e 's/^autotune: .*/autotune: all/' \
 		-e 's/^launch: .*/launch: {grid: [M]}/' \
 		-e 's/^reference: .*/reference: {torch: "F.layer_norm(x, (N,), weight, bias, eps)"}/' \
-		-e 's/ # guess: .*//' kernels/layer_norm/kernel.yaml
+		-e 's/ # TODO: .*//' kernels/layer_norm/kernel.yaml
 	rm kernels/layer_norm/reference.py
-	sed -i -E 's/ # guess: .*//' .github/kernelgate.yaml
-	! grep -rn 'guess:' kernels .github
+	sed -i -E 's/ # TODO: .*//' .github/kernelgate.yaml
+	! grep -rn 'TODO:' kernels .github
 }
 
 change() { git checkout --quiet -b faster && git apply "$example/changes/faster.patch" && commit 'Offer larger blocks'; }

@@ -47,6 +47,7 @@ type pythonFunction struct {
 	Heuristics     []string        `json:"heuristics"` // constants that @triton.heuristics computes
 	Loads          []string        `json:"loads"`
 	Stores         []string        `json:"stores"`
+	Sizes          []string        `json:"sizes"` // parameters that bound an index or a loop
 }
 
 // A configuration is one that @triton.autotune offers.
@@ -113,10 +114,18 @@ func fromPython(ctx context.Context, file string, opt Options) (*draft, error) {
 		return nil, err
 	}
 	var kernels []pythonFunction
+	var helpers []pythonFunction // or kernels that store by a helper
 	for _, f := range found.Functions {
-		if slices.ContainsFunc(f.Decorators, func(d string) bool { return d == "triton.jit" || d == "jit" }) && len(f.Stores) > 0 {
+		switch jitted := slices.ContainsFunc(f.Decorators, func(d string) bool { return d == "triton.jit" || d == "jit" }); {
+		case jitted && len(f.Stores) > 0:
 			kernels = append(kernels, f)
+		case jitted && len(f.Parameters) > 0:
+			helpers = append(helpers, f)
 		}
+	}
+	if len(kernels) == 0 {
+		slices.Reverse(helpers) // a kernel follows what it calls
+		kernels = helpers
 	}
 	switch {
 	case len(kernels) > 0:
@@ -164,23 +173,51 @@ func fromTriton(file string, all []pythonFunction, entry string) (*draft, error)
 			parameters = append(parameters, parameter{name: p.Name, dtype: manifest.F32, access: manifest.Out, guessed: "its format"})
 		case loads || strings.HasSuffix(strings.ToLower(p.Name), "ptr"):
 			parameters = append(parameters, parameter{name: p.Name, dtype: manifest.F32, access: manifest.In, guessed: "its format"})
-		case fraction(p.Name):
-			parameters = append(parameters, parameter{name: p.Name, dtype: manifest.F32, access: manifest.Scalar})
+		case pointerName.MatchString(p.Name) && !slices.Contains(k.Sizes, p.Name):
+			parameters = append(parameters, parameter{name: p.Name, dtype: manifest.F32, access: manifest.In, guessed: "its format", doubt: "the body passes it on"})
 		default:
-			parameters = append(parameters, parameter{name: p.Name, dtype: manifest.I32, access: manifest.Scalar})
+			parameters = append(parameters, k.scalar(p.Name, p.Default))
 		}
 	}
+	whole := function{parameters: parameters}
+	whole.haveOutput()
 	dims := d.arguments(parameters)
 	block := d.constants(constants, *k)
-	d.guess(fmt.Sprintf("launch: {grid: [\"ceildiv(%s, %s)\"]}", strings.Join(dims, "*"), block), "the number of programs: what the caller writes in kernel[grid]")
+	d.doubt(inLaunch, fmt.Sprintf("launch: {grid: [\"ceildiv(%s, %s)\"]}", strings.Join(dims[:min(len(dims), maxAxes)], "*"), block), "the number of programs: what the caller writes in kernel[grid]")
 	d.pythonReference(parameters, dims)
 	return d, nil
 }
 
+// pointerName matches what authors call an array that they pass on.
+var pointerName = regexp.MustCompile(`(?i)ptr$|^p_|_p$|^[QKVXYO]$|^out$`)
+
+// scalar describes a parameter that is no array. Triton's are untyped: only a size becomes a dim, which is a number that bounds an
+// index or has the name of a size.
+func (k *pythonFunction) scalar(name string, value any) parameter {
+	p := parameter{name: name, dtype: manifest.I32, access: manifest.Scalar}
+	number, isNumber := value.(float64)
+	switch {
+	case fraction(name) || isNumber && number != float64(int(number)):
+		p.dtype, p.use = manifest.F32, aNumber
+	case strideName.MatchString(name):
+		p.use = aStride
+	case slices.Contains(k.Sizes, name) && !switchName.MatchString(name) || sizeName.MatchString(name):
+		p.use = aSize
+	case switchName.MatchString(name):
+		p.use = aSwitch
+	default:
+		p.use = aFactor
+	}
+	return p
+}
+
+// sizeName matches what authors call sizes.
+var sizeName = regexp.MustCompile(`^[A-Z]$|^[mnkbhsdt]$|(?i)^n_|^num_|_size$|_len$|seqlen|rows|cols|numel|length|^dim|_dim$|width|height|hidden|batch|^total|count|heads|vocab`)
+
 // fraction tells scalars that are no sizes by their names.
 func fraction(name string) bool {
 	lower := strings.ToLower(name)
-	return slices.ContainsFunc([]string{"eps", "scale", "alpha", "beta", "dropout", "prob", "softcap", "temperature"}, func(w string) bool { return strings.Contains(lower, w) })
+	return slices.ContainsFunc([]string{"eps", "scale", "alpha", "beta", "dropout", "prob", "softcap", "temperature", "lr", "decay", "momentum", "theta", "gamma", "rate"}, func(w string) bool { return strings.Contains(lower, w) })
 }
 
 // packageRoot is the folder that a file's package lies in: that of the file where it is in none.

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	rules "github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/results"
@@ -43,9 +44,31 @@ type Scaffold struct {
 	Kind    string // in words: a Triton kernel
 	Kernel  string // its name in the manifest
 	Files   []File
-	Guesses int
+	Guesses []Guess  // the most doubtful first
 	Next    []string // commands
 }
+
+// A Guess is something that its author must look at.
+type Guess struct {
+	doubt doubt
+	File  string
+	Line  int // 0: the whole file
+	What  string
+}
+
+// A doubt is how likely a guess is wrong, and how much it matters; the first are the worst.
+type doubt int
+
+const (
+	inReference doubt = iota // what the kernel computes
+	inArrays                 // which arrays are outputs, and which kernel is meant
+	inTypes
+	inShapes
+	inLaunch
+	inValues
+	inSizes
+	inLimits // and everything else
+)
 
 const maxInput = 16 << 20
 
@@ -82,6 +105,8 @@ func lookAt(ctx context.Context, opt Options) (*draft, error) {
 	switch ext := path.Ext(first); {
 	case ext == ".cu" || ext == ".cuh":
 		return fromCUDA(first, string(text), opt.Entry)
+	case slices.Contains([]string{".c", ".cc", ".cpp", ".cxx", ".c++"}, ext):
+		return fromC(first, string(text), opt.Entry)
 	case ext == ".json":
 		return fromDefinition(first, text, opt.Paths[1:])
 	case ext == ".yml" || ext == ".yaml":
@@ -114,10 +139,10 @@ type draft struct {
 	mode       manifest.Mode
 	folder     string // that the manifest belongs into unless the caller says otherwise
 	sources    string // folder of the sources, where it is not to be copied
-	rooted     bool   // the sources may be those of the whole repository, as a Python package's are
+	rooted     bool   // the sources may be those of the whole repository
 	manifest   strings.Builder
 	files      []File // by their names beside the manifest
-	guesses    int
+	doubted    []Guess
 	next       []string
 }
 
@@ -126,15 +151,21 @@ func (d *draft) line(format string, args ...any) {
 	fmt.Fprintf(&d.manifest, format+"\n", args...)
 }
 
-// guess adds one with what was guessed in it.
-func (d *draft) guess(line, why string) {
-	d.guesses++
-	d.line("%s # guess: %s", line, why)
+// guess adds one with what was guessed in it, of which little depends.
+func (d *draft) guess(line, why string) { d.doubt(inLimits, line, why) }
+
+// doubt adds one with what was guessed in it.
+func (d *draft) doubt(how doubt, line, why string) {
+	field, _, _ := strings.Cut(strings.TrimLeft(line, " -{"), ":")
+	if _, name, ok := strings.Cut(line, "{name: "); ok {
+		field, _, _ = strings.Cut(name, ",")
+	}
+	d.doubted = append(d.doubted, Guess{doubt: how, What: field + ": " + why})
+	d.line("%s # TODO: %s", line, why)
 }
 
 func (d *draft) file(name, text string) {
 	d.files = append(d.files, File{Name: name, Text: text})
-	d.guesses += strings.Count(text, "# guess: ") + strings.Count(text, "// guess: ")
 }
 
 // scaffold places the files, and reads the manifest as everybody else will.
@@ -144,6 +175,9 @@ func (d *draft) scaffold(opt Options) (*Scaffold, error) {
 		out = d.folder
 	}
 	top := repository(out)
+	if opt.Out == "" && top != "" && same(out, top) { // the top folder belongs to no kernel
+		out = filepath.Join(out, "kernels", d.name)
+	}
 	name := manifest.FileName
 	if !opt.Force && exists(filepath.Join(out, name)) {
 		name = d.name + "." + manifest.FileName
@@ -151,7 +185,7 @@ func (d *draft) scaffold(opt Options) (*Scaffold, error) {
 	if top != "" && same(out, top) {
 		return nil, usage.Errorf("%s is the top folder of the repository: %s (write --out kernels/%s)", out, plan.TopManifest, d.name)
 	}
-	text := d.manifest.String()
+	text := languageServer(manifest.SchemaID) + d.manifest.String()
 	if d.sources != "" && !same(d.sources, out) {
 		root, ok := below(top, d.sources)
 		if !ok || root == "." && !d.rooted {
@@ -162,7 +196,7 @@ func (d *draft) scaffold(opt Options) (*Scaffold, error) {
 	if _, err := manifest.Parse(filepath.Join(out, name), []byte(text)); err != nil {
 		return nil, usage.Errorf("%s cannot be described: %w (write the manifest by hand: docs/manifest.md)", opt.Paths[0], err)
 	}
-	s := &Scaffold{Kind: d.kind, Kernel: d.name, Guesses: d.guesses, Next: d.next}
+	s := &Scaffold{Kind: d.kind, Kernel: d.name, Guesses: d.guessesIn(filepath.Join(out, name), out, text), Next: d.next}
 	add := func(f File) {
 		f.Exists = exists(f.Name)
 		s.Files = append(s.Files, f)
@@ -179,6 +213,34 @@ func (d *draft) scaffold(opt Options) (*Scaffold, error) {
 		add(File{Name: policy, Text: policyOf(d.mode)})
 	}
 	return s, nil
+}
+
+// languageServer is the line by which editors find a schema.
+func languageServer(schema string) string { return "# yaml-language-server: $schema=" + schema + "\n" }
+
+// guessesIn returns the guesses with their lines, the most doubtful first.
+func (d *draft) guessesIn(file, out, text string) []Guess {
+	all := slices.Clone(d.doubted)
+	var lines []int
+	for i, line := range strings.Split(text, "\n") {
+		if strings.Contains(line, " # TODO: ") {
+			lines = append(lines, i+1)
+		}
+	}
+	next := 0
+	for i := range all {
+		if all[i].File != "" {
+			all[i].File = filepath.Join(out, all[i].File)
+			continue
+		}
+		all[i].File, all[i].Line = file, 0
+		if next < len(lines) {
+			all[i].Line = lines[next]
+			next++
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Guess) int { return int(a.doubt - b.doubt) })
+	return all
 }
 
 // repository is the top folder of the git repository that a folder is, or will be, in; "" where there is none.
@@ -260,16 +322,16 @@ func replace(file, text string) error {
 
 // policyOf is a first policy for kernels of a mode.
 func policyOf(mode manifest.Mode) string {
-	text := `# What every change to a kernel must show. kernelgate policy explain says it in words.
+	text := languageServer(rules.SchemaID) + `# What every change to a kernel must show. kernelgate policy explain says it in words.
 version: 1
 gates:
   correctness:
     shapes: all
     seeds: [0, 1, 2]
     distributions: [normal, uniform]
-    norm_error: "<= 1%" # guess: a change may not be wrong by more than this, over all elements
+    norm_error: "<= 1%" # TODO: a change may not be wrong by more than this, over all elements
   performance:
-    guard: {shapes: all, speedup: ">= -5%"} # guess: no shape may become slower by more than this
+    guard: {shapes: all, speedup: ">= -5%"} # TODO: no shape may become slower by more than this
 rules:
   - name: default
 `
@@ -285,7 +347,7 @@ var dtypes = map[string]manifest.DType{
 	"bfloat16": manifest.BF16, "int": manifest.I32, "int32_t": manifest.I32, "unsigned": manifest.U32, "unsigned int": manifest.U32, "uint32_t": manifest.U32, "uint": manifest.U32,
 	"long long": manifest.I64, "int64_t": manifest.I64, "long": manifest.I64, "size_t": manifest.U64, "uint64_t": manifest.U64, "unsigned long long": manifest.U64, "unsigned long": manifest.U64,
 	"int16_t": manifest.I16, "short": manifest.I16, "uint16_t": manifest.U16, "unsigned short": manifest.U16, "int8_t": manifest.I8, "signed char": manifest.I8, "char": manifest.I8,
-	"uint8_t": manifest.U8, "unsigned char": manifest.U8, "bool": manifest.Bool, "__nv_fp8_e4m3": manifest.E4M3, "__nv_fp8_e5m2": manifest.E5M2,
+	"uint8_t": manifest.U8, "uchar": manifest.U8, "byte": manifest.U8, "ushort": manifest.U16, "ulong": manifest.U64, "Half": manifest.F16, "half_t": manifest.F16, "BFloat16": manifest.BF16, "_Float16": manifest.F16, "unsigned char": manifest.U8, "bool": manifest.Bool, "__nv_fp8_e4m3": manifest.E4M3, "__nv_fp8_e5m2": manifest.E5M2,
 	"float64": manifest.F64, "float32": manifest.F32, "float16": manifest.F16, "float8_e4m3fn": manifest.E4M3, "float8_e5m2": manifest.E5M2, "float4_e2m1": manifest.E2M1,
 	"int64": manifest.I64, "int32": manifest.I32, "int16": manifest.I16, "int8": manifest.I8, "uint8": manifest.U8,
 }

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,34 +12,113 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
+// described is a function in a few words.
+func described(f function) string {
+	text := f.name
+	if f.template != "" {
+		text += "<" + f.template + ">"
+	}
+	if f.threads > 0 {
+		text += fmt.Sprintf(" of %d threads", f.threads)
+	}
+	for _, p := range f.parameters {
+		access := string(p.access)
+		if p.access == manifest.Scalar {
+			access = []string{"size", "stride", "switch", "factor", "number"}[p.use]
+		}
+		text += fmt.Sprintf(", %s %s %s", p.name, access, p.dtype)
+		if p.lanes > 0 {
+			text += fmt.Sprintf("×%d", p.lanes)
+		}
+		for _, doubt := range []string{p.guessed, p.doubt} {
+			if doubt != "" {
+				text += " (" + doubt + ")"
+			}
+		}
+	}
+	return text
+}
+
 // Declarations as people write them.
 func TestKernelsIn(t *testing.T) {
 	const source = `
 // __global__ void comment(int n) {}
 /* __global__ void other_comment(int n) {} */
 const char *text = "__global__ void text(int n) {}";
+typedef half element;
+#define REAL double
 __global__ void declared(int n);
-__global__ void plain(const float *x, float *y, int n) { }
-extern "C" __global__ __launch_bounds__(256, 2) void bounded(half const *__restrict__ x, __nv_bfloat16* const y, size_t n) {}
-__global__ void __launch_bounds__(THREADS) macro(float* y) {}
+__global__ void plain(const float *x, float *y, int n) { y[0] = x[n]; }
+extern "C" __global__ __launch_bounds__(256, 2) void bounded(half const *__restrict__ x, __nv_bfloat16* const y, size_t n) { y[0] = 1; }
+__global__ void __launch_bounds__(THREADS) macro(float* y) { *y = 1; }
 template <typename T, int N = (4)>
 static __global__ void templated(const T *x, std::array<int, 4> a, unsigned long long n, void (*f)(int), const bool flag = true) {
 }
 __global__ void none() {}
 __global__ void unnamed(float *, int) {}
+__global__ void input(float *d_Data, float *d_Result, int N) { d_Result[0] = d_Data[N]; }
+__global__ void both(int *sums, element *a, REAL *b, unsigned long long int m) { atomicAdd(&sums[0], 1); a[0] += a[1]; if (b[0] == 1) return; }
+__global__ void vectors(float4 *pos, const uchar4 *color, float2 at) { float4 p = pos[0]; pos[1] = p; }
+__global__ void cast(float *src, float *dst) { reinterpret_cast<float4 *>(dst)[0] = reinterpret_cast<const float4 *>(src)[0]; }
+__global__ void alias(float *p, float *q, int n) { float *from = p + n, *unused; float *to = q; to[0] = from[1]; }
+__global__ void passed(float *src, float *output) { run(src, output); }
+__global__ void reads(float *x, float *w, int n) { float s = x[0] + w[n]; }
+__global__ void scalars(float *y, int stride, int ld, float offset, int offset_in, bool flag, int rows, int cols, int KH) { y[0] = 1; }
 `
-	want := []cudaKernel{
-		{name: "plain", parameters: []parameter{{"x", manifest.F32, "", manifest.In}, {"y", manifest.F32, "", manifest.Out}, {"n", manifest.I32, "", manifest.Scalar}}},
-		{name: "bounded", threads: 256, parameters: []parameter{{"x", manifest.F16, "", manifest.In}, {"y", manifest.BF16, "", manifest.Out}, {"n", manifest.U64, "", manifest.Scalar}}},
-		{name: "macro", parameters: []parameter{{"y", manifest.F32, "", manifest.Out}}},
-		{name: "templated", template: true, parameters: []parameter{
-			{"x", manifest.F32, "the type T is not known here", manifest.In}, {"a", manifest.F32, "the type std::array<int, 4> is not known here", manifest.Scalar},
-			{"n", manifest.U64, "", manifest.Scalar}, {"unnamed3", manifest.F32, "the type void ( f)(int) is not known here", manifest.Out}, {"flag", manifest.Bool, "", manifest.Scalar},
-		}},
-		{name: "none"},
-		{name: "unnamed", parameters: []parameter{{"unnamed0", manifest.F32, "", manifest.Out}, {"unnamed1", manifest.I32, "", manifest.Scalar}}},
+	want := []string{
+		"plain, x in f32, y out f32, n size i32",
+		"bounded of 256 threads, x in f16, y out bf16, n size u64",
+		"macro, y out f32",
+		"templated<typename T, int N = (4)>, x in f32 (the type T is not known here), a number f32 (the type std::array<int, 4> is not known here), n size u64, " +
+			"unnamed3 out f32 (the type void ( f)(int) is not known here) (the body does not name it), flag switch bool",
+		"none",
+		"unnamed, unnamed0 out f32 (the body does not name it), unnamed1 size i32",
+		"input, d_Data in f32, d_Result out f32, N size i32",
+		"both, sums inout i32, a inout f16, b in f64, m size u64",
+		"vectors, pos inout f32×4, color in u8×4, at number f32×2",
+		"cast, src in f32, dst out f32",
+		"alias, p in f32, q out f32, n size i32",
+		"passed, src in f32 (the body passes it on), output out f32 (the body passes it on)",
+		"reads, x in f32, w out f32 (no array is written that the source shows), n size i32",
+		"scalars, y out f32, stride stride i32, ld stride i32, offset number f32, offset_in switch i32, flag switch bool, rows size i32, cols size i32, KH factor i32",
 	}
-	if diff := cmp.Diff(want, kernelsIn(source), cmp.AllowUnexported(cudaKernel{}, parameter{})); diff != "" {
+	var got []string
+	for _, f := range kernelsIn(source) {
+		got = append(got, described(f))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Functions of C files: those that the linker knows and that take an array.
+func TestFunctionsIn(t *testing.T) {
+	const source = `#include <stddef.h>
+static void hidden(float *y, int n) { y[0] = 1; }
+int counted(int n) { return n; }
+float dot(const float *restrict a, const float *restrict b, size_t n)
+{
+	float s = 0;
+	for (size_t i = 0; i < n; i++) { s += a[i] * b[i]; }
+	return s;
+}
+void saxpy(const int n, const float alpha, const float x[], float y[])
+{
+	if (n > 0) { y[0] += alpha * x[0]; }
+}
+extern "C" void __attribute__((noinline)) blur(const unsigned char *src, unsigned char *dst, int width, int height, int pitch) { dst[0] = src[0]; }
+int main(int argc, char **argv) { return 0; }
+`
+	want := []string{
+		"dot, a in f32, b out f32 (no array is written that the source shows), n size u64",
+		"saxpy, n size i32, alpha number f32, x in f32, y inout f32",
+		"blur, src in u8, dst out u8, width size i32, height size i32, pitch stride i32",
+	}
+	var got []string
+	for _, f := range functionsIn(source) {
+		got = append(got, described(f))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

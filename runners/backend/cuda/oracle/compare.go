@@ -58,7 +58,7 @@ func TargetOf(args []tensor.Arg, l tensor.Layout, places Places) Target {
 
 // Compare measures outputs against what they should be, launch by launch, and
 // tells which of them are equal bit for bit.
-func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance manifest.Tolerance) ([]*gates.Errors, []bool, error) {
+func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance runners.ToleranceOf) ([]*gates.Errors, []bool, error) {
 	launches := got.Places.count
 	all, same := make([]*gates.Errors, launches), make([]bool, launches)
 	for i := range all {
@@ -75,11 +75,11 @@ func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance manifest
 		return nil, nil, err
 	}
 	for k, arg := range got.Outputs {
-		elements := p.Args[arg].Elements
+		elements, allowed := p.Args[arg].Elements, tolerance(p.Args[arg].Name)
 		spec := words(uint64(got.Places.table.Ptr), uint64(want.Places.table.Ptr),
 			uint64(got.Layout.Offsets[arg]), uint64(want.Layout.Offsets[want.Outputs[k]]),
 			code(manifest.DTypes(), got.DTypes[k]), code(manifest.DTypes(), want.DTypes[k]), uint64(elements),
-			math.Float64bits(tolerance.Abs), math.Float64bits(tolerance.Rel), uint64(o.partial.Ptr))
+			math.Float64bits(allowed.Abs), math.Float64bits(allowed.Rel), uint64(o.partial.Ptr))
 		grid := func(blocks, threads int) driver.Launch {
 			return driver.Launch{Grid: driver.Dim{X: uint32(blocks), Y: uint32(launches)}, Block: driver.Dim{X: uint32(threads)}}
 		}
@@ -97,7 +97,7 @@ func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance manifest
 		}
 		for i := range launches {
 			e, equal := summarise(sums[8*figures*gatherThreads*i:][:8*figures*gatherThreads], elements)
-			runners.Add(all[i], e)
+			runners.Add(all[i], p.Args[arg], e)
 			same[i] = same[i] && equal
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -67,7 +68,7 @@ func (r *Reference) Prepare(s *InputBatch, launch int, original bool) error {
 }
 
 // Compare holds one launch's outputs against what the reference wrote.
-func (r *Reference) Compare(got Target, tolerance manifest.Tolerance) (*gates.Errors, error) {
+func (r *Reference) Compare(got Target, tolerance runners.ToleranceOf) (*gates.Errors, error) {
 	all, _, err := r.o.Compare(r.problem, got, r.outputs, tolerance)
 	if err != nil {
 		return nil, err

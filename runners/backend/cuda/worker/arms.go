@@ -292,7 +292,7 @@ func (f *field) enter(e *entrant) error {
 			e.times[b.number] = append(e.times[b.number], took.Seconds()*1e6)
 		}
 		got, want := oracle.TargetOf(b.problem.Args, b.batch.Layout, b.places.Slice(0, 1)), oracle.TargetOf(b.problem.Args, b.batch.Layout, b.beside.Slice(0, 1))
-		errors, _, err := f.oracle.Compare(b.problem, got, want, interleave.Twice(f.session.manifest.Tolerance))
+		errors, _, err := f.oracle.Compare(b.problem, got, want, interleave.Twice(f.session.manifest.ToleranceOf))
 		if err != nil {
 			return err
 		}

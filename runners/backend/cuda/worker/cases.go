@@ -235,7 +235,7 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 	slot := func(i int) oracle.Target { return oracle.TargetOf(p.Args, batch.Layout, d.places.Slice(i, 1)) }
 	equal := func(a, b int) (same bool, err error) {
 		err = runners.Spend(d.spent, gates.WorkComparisons, func() error {
-			_, all, err := d.oracle.Compare(p, slot(a), slot(b), d.manifest.Tolerance)
+			_, all, err := d.oracle.Compare(p, slot(a), slot(b), d.manifest.ToleranceOf)
 			same = err == nil && all[0]
 			return err
 		})
@@ -267,7 +267,7 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 	if err := d.expect(reference, batch, c.Shape.Dims, false); err != nil {
 		return evidence, err
 	}
-	if evidence.Errors, err = reference.Compare(slot(first), d.manifest.Tolerance); err != nil {
+	if evidence.Errors, err = reference.Compare(slot(first), d.manifest.ToleranceOf); err != nil {
 		return evidence, err
 	}
 	if err := d.addBaseline(&evidence, p, batch, reference); err != nil {
@@ -294,11 +294,11 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 		if err := d.expect(reference, batch, c.Shape.Dims, true); err != nil {
 			return evidence, err
 		}
-		if evidence.EndToEnd, err = reference.Compare(slot(first), d.manifest.Tolerance); err != nil {
+		if evidence.EndToEnd, err = reference.Compare(slot(first), d.manifest.ToleranceOf); err != nil {
 			return evidence, err
 		}
 		if evidence.Baseline != nil {
-			if evidence.BaselineEndToEnd, err = reference.Compare(slot(candidateSlots), d.manifest.Tolerance); err != nil {
+			if evidence.BaselineEndToEnd, err = reference.Compare(slot(candidateSlots), d.manifest.ToleranceOf); err != nil {
 				return evidence, err
 			}
 		}
@@ -335,7 +335,7 @@ func (d *caseSession) addBaseline(evidence *gates.Case, p *tensor.Problem, batch
 	} else if touched[0].Input != "" {
 		evidence.BaselineFailure = new(gates.InputsWritten([]string{touched[0].Input}))
 	}
-	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p.Args, batch.Layout, own), d.manifest.Tolerance)
+	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p.Args, batch.Layout, own), d.manifest.ToleranceOf)
 	return err
 }
 

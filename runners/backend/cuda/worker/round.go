@@ -274,7 +274,7 @@ func (b *bench) target(letter rune, launches int) oracle.Target {
 
 func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	cand := b.target(gates.SideCandidate, launches)
-	errors, same, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, launches), b.manifest.Tolerance)
+	errors, same, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, launches), b.manifest.ToleranceOf)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func (b *bench) far(cand oracle.Target, errors []*gates.Errors) ([]int, error) {
 	if !slices.ContainsFunc(errors, func(e *gates.Errors) bool { return e.Bad > 0 }) {
 		return far, nil
 	}
-	again, _, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, len(errors)), interleave.Twice(b.manifest.Tolerance))
+	again, _, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, len(errors)), interleave.Twice(b.manifest.ToleranceOf))
 	for i, e := range again {
 		far[i] = e.Bad
 	}
@@ -376,7 +376,7 @@ func (o *output) Check() (candidate, baseline *gates.Errors, err error) {
 		return nil, nil, err
 	}
 	compare := func(i int) (*gates.Errors, error) {
-		return b.reference.Compare(oracle.TargetOf(b.problem.Args, b.batch.Layout, o.places.Slice(i, 1)), b.manifest.Tolerance)
+		return b.reference.Compare(oracle.TargetOf(b.problem.Args, b.batch.Layout, o.places.Slice(i, 1)), b.manifest.ToleranceOf)
 	}
 	if candidate, err = compare(0); err != nil {
 		return nil, nil, err
