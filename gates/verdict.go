@@ -82,6 +82,8 @@ type Verdict struct {
 	// Unjudged is the times that were measured and that no gate judged, for a report. They follow from the evidence, so that a
 	// stored verdict does not have them: see UnjudgedTimes.
 	Unjudged []Comparison `json:"-"`
+	// Unsteady is what its medians hide, for a report whose writer has the evidence: see the function Unsteady.
+	Unsteady []string `json:"-"`
 }
 
 // Blocks reports whether the verdict keeps the change from being merged.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/work/check"
@@ -30,6 +31,7 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 				return err
 			}
 			v := gates.Judge(policy, file, evidence)
+			v.Unsteady = facts.Sentences(gates.Unsteady(evidence))
 			switch format {
 			case "terminal":
 				opt := terminalOptions(stdout)

@@ -27,6 +27,7 @@ const (
 	DetailControlOff             = "control-off"
 	DetailDetectable             = "detectable"
 	DetailDisturbs               = "disturbs"
+	DetailDrifts                 = "drifts"
 	DetailElementCount           = "element-count"
 	DetailEndToEnd               = "end-to-end"
 	DetailErrorBound             = "error-bound"
@@ -112,6 +113,7 @@ const (
 	DetailTooFewAlone            = "too-few-alone"
 	DetailToolFailed             = "tool-failed"
 	DetailToolLacking            = "tool-lacking"
+	DetailTwoGroups              = "two-groups"
 	DetailUneven                 = "uneven"
 	DetailUnfit                  = "unfit"
 	DetailUnknownShape           = "unknown-shape"
@@ -177,6 +179,8 @@ func kindOf(f Fact) string {
 		return DetailDetectable
 	case Disturbs:
 		return DetailDisturbs
+	case Drifts:
+		return DetailDrifts
 	case ElementCount:
 		return DetailElementCount
 	case EndToEnd:
@@ -347,6 +351,8 @@ func kindOf(f Fact) string {
 		return DetailToolFailed
 	case ToolLacking:
 		return DetailToolLacking
+	case TwoGroups:
+		return DetailTwoGroups
 	case Uneven:
 		return DetailUneven
 	case Unfit:

@@ -150,6 +150,7 @@ func sampleFacts() []Fact {
 		Speeds{Result: Proven, Shapes: speeds}, Speeds{Result: TooSlow, Shapes: speeds}, Speeds{Result: Slower, Shapes: speeds}, Speeds{Result: Undecided, Shapes: speeds, Rounds: 20, Exhausted: true, CodeNumber: 3},
 		StateKept{Input: input}, StatusOnly{}, Suspicious{Why: PreparesOnce{Shape: "small"}}, TestFailed{Detail: "status 1"}, TestFailed{Detail: "status 1", Baseline: "status 2"}, TestPassed{Command: "./test"},
 		Times{Shapes: times}, Times{Result: TimesTooLong, Shapes: times}, Times{Result: TimesUndecided, Shapes: times, Rounds: 20}, TooFewAlone{}, ToolFailed{Tool: "memcheck", Detail: "it timed out"}, ToolLacking{Tool: "memcheck", Why: "not installed"}, ToolLacking{Tool: "memcheck"},
+		TwoGroups{Side: "candidate", Shape: "mission", Apart: 0.053, Slow: 0.4}, Drifts{Side: "baseline", Shape: "mission", Change: -0.031},
 		Uneven{Inputs: on}, Unfit{Why: MostlyDisturbed{Shape: "mission", Disturbed: 61, Taken: 120}}, UnknownShape{Name: "moon"}, Unreliable{Why: NothingTimed{}}, Waits{Micros: 2.5e6}, Waits{Micros: 3},
 		WithinBudget{Kernels: []KernelFigures{{Kernel: "split", Registers: new(64), Shared: new(1536), Blocks: new(1), Spilt: new(0)}, {Kernel: "combine", Registers: new(32)}}},
 		WithinBudget{Kernels: []KernelFigures{{Stack: new(64), CodeSize: new(4096)}}, WorstOf: 4},

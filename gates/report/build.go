@@ -35,7 +35,7 @@ func build(v *gates.Verdict, to Links) document {
 	see("what would make it pass", 85, toPass(v))
 	see("the rule", 50, whereFrom(v, to))
 	fold("more steps", "more steps", 58, moreSteps(v))
-	if len(v.Notes) > 0 {
+	if len(v.Notes)+len(v.Unsteady) > 0 {
 		fold("notes", "", 60, append([]block{heading{4, cell("Notes")}}, notes(v)...))
 		d.sections[len(d.sections)-1].asked = true
 	}

@@ -74,6 +74,11 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	if text := apart(a.Evidence, b.Evidence); text != "" {
 		say(clean(text))
 	}
+	for i, r := range []Result{a, b} {
+		for _, fact := range gates.Unsteady(r.Evidence) {
+			say(clean(fmt.Sprintf("In %c %s.", "AB"[i], fact.Sentence())))
+		}
+	}
 	say("┆ marks the speed of A; right of it B is faster. " + NotSideBySide)
 	return w.b.String()
 }

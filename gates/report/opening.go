@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -128,7 +129,13 @@ func Command(step string) (words, command string, ok bool) {
 	return words + ":", "kernelgate " + rest, true
 }
 
-func notes(v *gates.Verdict) []block { return some(v.Notes, notesShown, "notes") }
+func notes(v *gates.Verdict) []block {
+	all := slices.Clone(v.Notes)
+	for _, text := range v.Unsteady {
+		all = append(all, capital(text)+".")
+	}
+	return some(all, notesShown, "notes")
+}
 
 // some is the first few texts as bullets, and the rest folded.
 func some(texts []string, n int, what string) []block {

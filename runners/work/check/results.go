@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -97,6 +98,9 @@ const StoredPolicy = "policy.yaml"
 // the artifacts into an existing folder. A caller that needs all files or none moves the folder into
 // place afterwards.
 func WriteResults(dir string, m runners.Measured, policy string, v *gates.Verdict) error {
+	if m.Evidence != nil {
+		v.Unsteady = facts.Sentences(gates.Unsteady(m.Evidence))
+	}
 	evidence, err := json.Marshal(m.Evidence)
 	if err != nil {
 		return fmt.Errorf("writing evidence: %w", err)
