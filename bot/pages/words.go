@@ -49,7 +49,9 @@ func (s *Server) functions() template.FuncMap {
 		"kernel":  KernelPath,
 		"repo":    func(repo string) string { return "/kernels/" + repo },
 		"repoAt":  s.repoAt, "pullAt": s.pullAt, "issueAt": s.issueAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt,
-		"runs": listOf,
+		"runs":   listOf,
+		"matrix": func(m *Matrix, label string) labelled { return labelled{m, label} },
+		"share":  number.Share,
 		"use": func(u Use) string {
 			return figure(&u.Value, u.Unit) + " " + strings.Replace(u.Name, "per SM", "an SM", 1)
 		},
@@ -72,6 +74,12 @@ type list struct {
 	Rows           []Row
 	Label          string // distinguishes the page's tables for screen readers
 	Kernel, Change bool   // columns to show
+}
+
+// A labelled matrix distinguishes the page's tables for screen readers.
+type labelled struct {
+	*Matrix
+	Label string
 }
 
 func listOf(rows []Row, label string, columns ...string) list {

@@ -48,10 +48,20 @@ func TestGateTitles(t *testing.T) {
 	}
 }
 
-// TestBarsSpaceUnits checks that a limit has the units of the numbers before it.
-func TestBarsSpaceUnits(t *testing.T) {
-	v := &gates.Verdict{Resources: []gates.ResourceRow{{Name: "shared memory", Unit: "B", Baseline: new(83984.0), Candidate: new(49152.0), Limit: "≤ 227KiB"}}}
-	if drawn := string(bars(v)); !strings.Contains(drawn, "82.02 KiB → 48 KiB (≤ 227 KiB)") {
-		t.Errorf("the bars show %s", drawn)
+// TestResourceTable checks that every variant has a row, and that a cell shows how much of its limit is used.
+func TestResourceTable(t *testing.T) {
+	row := func(name string, before, after float64) gates.ResourceRow {
+		return gates.ResourceRow{Name: name, Unit: "B", Baseline: &before, Candidate: &after, Limit: "≤ 227KiB", Status: gates.Passed}
+	}
+	table := resourceTable(&gates.Verdict{Resources: []gates.ResourceRow{row("shared memory of wide", 83984, 226<<10), row("shared memory of short", 49152, 49152), {Name: "registers of short", Candidate: new(96.0), Status: gates.NotRun}}})
+	if len(table.Rows) != 2 || len(table.Names) != 2 || table.Limits[0] != "≤ 227 KiB" || len(table.Rows[0].Cells) != 2 {
+		t.Fatalf("the table is %+v", table)
+	}
+	wide, short := table.Rows[0].Cells[0], table.Rows[1].Cells[0]
+	if wide.Text != "226 KiB" || wide.Before != "82.02 KiB" || !strings.Contains(string(wide.Fill), `width="99.6"`) {
+		t.Errorf("the wide variant needs %+v", wide)
+	}
+	if short.Text != "48 KiB" || short.Before != "" || !strings.Contains(string(short.Fill), `width="21.1"`) {
+		t.Errorf("the short variant needs %+v", short)
 	}
 }

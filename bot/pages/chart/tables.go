@@ -5,92 +5,6 @@ import (
 	"math"
 )
 
-// A Bar compares one number before and after.
-type Bar struct {
-	Label  string
-	Before *float64
-	After  *float64
-	Text   string // the numbers as text
-	Class  string // result
-}
-
-// Bars draws a pair of bars per row. Each row has its own scale, because registers and bytes have
-// no common one.
-func Bars(title string, rows []Bar) string {
-	if len(rows) == 0 {
-		return nothing("bars", title)
-	}
-	const high = 34
-	c := begin("bars", title, "", width, float64(4+high*len(rows)))
-	for i, r := range rows {
-		top := 4 + high*float64(i)
-		// The numbers matter most, so a long label is truncated to leave room for them.
-		figures := min(textWide(r.Text), width-4)
-		c.text("label", "start", 2, top+11, r.Label, max(10*charWide, width-4-figures-charWide))
-		c.text("figure "+r.Class, "end", width-2, top+11, r.Text, width-4)
-		most := 0.0
-		for _, v := range finite(deref(r.Before, r.After)) {
-			most = max(most, math.Abs(v))
-		}
-		long := func(v *float64) float64 {
-			if v == nil || most == 0 || math.IsNaN(*v) {
-				return 0
-			}
-			return inside(math.Abs(*v)/most, 0, 1) * (width - 4)
-		}
-		c.rect("bar baseline", 2, top+15, long(r.Before), 5, "")
-		c.rect("bar candidate", 2, top+21, long(r.After), 5, "")
-	}
-	return c.end()
-}
-
-// A Cell is one cell of a grid.
-type Cell struct {
-	Class string // result; empty leaves the cell blank
-	Hint  string
-}
-
-// A GridRow holds the cells of one row, in the order of the columns.
-type GridRow struct {
-	Label string
-	Cells []Cell
-}
-
-// Grid draws one cell for each row and column. The hints of the cells name the columns; only the
-// first and the last column have a label.
-func Grid(title string, columns []string, rows []GridRow) string {
-	if len(rows) == 0 || len(columns) == 0 {
-		return nothing("grid-map", title)
-	}
-	const left, top, high = 150, 18, 18
-	wide := min(24, (width-left-4)/float64(len(columns)))
-	bad := 0
-	for _, r := range rows {
-		for _, cell := range r.Cells {
-			if cell.Class == "fail" {
-				bad++
-			}
-		}
-	}
-	c := begin("grid-map", title, fmt.Sprintf("%d rows, %d columns, %d fields failed.", len(rows), len(columns), bad), width, float64(top+high*len(rows)+4))
-	end := left + wide*float64(len(columns))
-	c.text("tick", "start", left, 12, columns[0], end-left)
-	if last := columns[len(columns)-1]; len(columns) > 1 && textWide(columns[0]+" "+last) < end-left {
-		c.text("tick", "end", end, 12, last, end-left)
-	}
-	for i, r := range rows {
-		y := top + high*float64(i)
-		c.text("label", "end", left-6, y+12, r.Label, left-8)
-		for k, cell := range r.Cells {
-			if k >= len(columns) || cell.Class == "" {
-				continue
-			}
-			c.rect("cell "+cell.Class, left+wide*float64(k)+1, y+1, wide-2, high-3, cell.Hint)
-		}
-	}
-	return c.end()
-}
-
 // A Ceiling is a limit of a device, in operations per second.
 type Ceiling struct {
 	Name  string
@@ -151,7 +65,7 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 	}
 	for _, s := range kept {
 		c.dot("dot "+s.Class, x.at(math.Log10(s.Intensity)), y.at(math.Log10(s.FLOPs)), 4,
-			fmt.Sprintf("%s: %s TFLOP/s at %s FLOP per byte", s.Name, plain(s.FLOPs/1e12), plain(s.Intensity)))
+			fmt.Sprintf("%s: %s TFLOP/s", s.Name, plain(s.FLOPs/1e12)))
 	}
 	return c.end()
 }
