@@ -206,6 +206,27 @@ type Comparison struct {
 	Roofline *float64 `json:"roofline,omitempty"` // share of the device's limit
 }
 
+// CandidateTime is the candidate's time that stands next to the speedup, in microseconds: the baseline's time divided by the speedup.
+// The speedup is the median of paired ratios, and the ratio of the two medians can differ from it, even in its sign. Without a
+// speedup it is the candidate's median; 0 where there is none.
+func (c Comparison) CandidateTime() float64 {
+	switch {
+	case c.Candidate == nil:
+		return 0
+	case c.Baseline == nil || !c.Speedup.Known():
+		return c.Candidate.P50
+	}
+	return c.Baseline.P50 / (1 + c.Speedup.Value)
+}
+
+// CandidateTime is the same on one kind of input.
+func (k KindTime) CandidateTime() float64 {
+	if !k.Speedup.Known() {
+		return k.Candidate
+	}
+	return k.Baseline / (1 + k.Speedup.Value)
+}
+
 // A KindTime is the times on one kind of input, in microseconds.
 type KindTime struct {
 	Kind      string   `json:"kind"`

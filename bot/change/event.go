@@ -288,7 +288,7 @@ type Result struct {
 	Attempt  int            `json:"attempt,omitempty"` // at the machine code: of the last round that was measured; 0 where none was
 	// Speedups are the point estimates of the shapes that must gain, for lists.
 	Speedups map[string]float64 `json:"speedups,omitempty"`
-	// P50 is the candidate's median of each shape, in microseconds, for the history.
+	// P50 is the candidate's time on each shape as reports show it, in microseconds, for the history.
 	P50 map[string]float64 `json:"p50,omitempty"`
 	// What the kernel's high-water mark is derived from: the commit that the candidate was measured against, the
 	// device's architecture, and baseline/candidate by shape.

@@ -75,7 +75,7 @@ func NewResult(v *gates.Verdict) Result {
 			continue // another size in every run: its times have no history
 		}
 		if c.Candidate != nil {
-			r.P50[c.Shape] = c.Candidate.P50
+			r.P50[c.Shape] = c.CandidateTime()
 		}
 		if c.Role == gates.RoleTarget && c.Baseline != nil {
 			r.Speedups[c.Shape] = c.Speedup.Value

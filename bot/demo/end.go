@@ -2,9 +2,10 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // play is the command that users are invited to try.
@@ -31,7 +32,7 @@ func (s *story) history() string {
 	var times []string
 	for _, r := range slices.Backward(runs) {
 		if us, ok := r.P50["mission"]; ok {
-			times = append(times, fmt.Sprintf("%.0f µs", us))
+			times = append(times, number.Time(us))
 		}
 	}
 	if err != nil || len(times) == 0 {

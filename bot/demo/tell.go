@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // chapter starts a new chapter.
@@ -28,7 +29,7 @@ func summary(s stage, v *gates.Verdict) (line string, expected bool) {
 	line = fmt.Sprintf("✓ %-8s %-20s", s.name, got)
 	for _, c := range v.Comparisons {
 		if c.Role == gates.RoleTarget && c.Baseline != nil && c.Candidate != nil {
-			line += fmt.Sprintf(" %s: %.0f µs → %.0f µs", c.Shape, c.Baseline.P50, c.Candidate.P50)
+			line += fmt.Sprintf(" %s: %s", c.Shape, number.FromTo(c.Baseline.P50, c.CandidateTime()))
 			break
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,17 +14,24 @@ import (
 )
 
 // A figure as it is shown, and rows of five of them in Markdown and on a terminal: shape, both times, speedup and bounds.
-const shown = `([+−]?[0-9.]+(?:×|\x{a0}%))`
+const (
+	shown = `([+−]?[0-9.]+(?:×|\x{a0}%)(?:\x{a0}slower)?)`
+	took  = `([0-9.]+)\x{a0}µs`
+)
 
 var (
-	markdownRow = regexp.MustCompile(`(?m)^\| (?:\S+\x{a0})?(?:\*\*)?([a-z0-9_]+)(?:\*\*)? \| ([0-9.]+)\x{a0}µs \| ([0-9.]+)\x{a0}µs \| \*\*` + shown + `\*\* \\\[` + shown + `,\x{a0}` + shown + `\] \|`)
-	terminalRow = regexp.MustCompile(`(?m)^  (?:\S\x{a0})?([a-z0-9_]+) +([0-9.]+)\x{a0}µs +([0-9.]+)\x{a0}µs +` + shown + ` \[` + shown + `,\x{a0}` + shown + `\] `)
+	markdownRow = regexp.MustCompile(`(?m)^\| (?:\S+\x{a0})?(?:\*\*)?([a-z0-9_]+)(?:\*\*)? \| ` + took + ` \| ` + took + ` \| \*\*` + shown + `\*\* \\\[` + shown + `,\x{a0}` + shown + `\] \|`)
+	terminalRow = regexp.MustCompile(`(?m)^  (?:\S\x{a0})?([a-z0-9_]+) +` + took + ` +` + took + ` +` + shown + ` \[` + shown + `,\x{a0}` + shown + `\] `)
 )
 
 // figure reads a figure back, with half of its last digit.
 func figure(t *testing.T, text string) (value, half float64) {
 	t.Helper()
+	text, slower := strings.CutSuffix(text, "\u00a0slower")
 	number := strings.TrimRight(strings.Replace(strings.TrimPrefix(text, "+"), "−", "-", 1), "%×\u00a0")
+	if slower {
+		number = "-" + number
+	}
 	value, err := strconv.ParseFloat(number, 64)
 	if err != nil {
 		t.Fatalf("%q is no figure", text)
@@ -33,6 +41,8 @@ func figure(t *testing.T, text string) (value, half float64) {
 	switch {
 	case strings.HasSuffix(text, "%"):
 		return value / 100, half / 100
+	case strings.HasSuffix(text, "×") && slower: // the time is so many times as long
+		return -1/value - 1, half / value / value
 	case strings.HasSuffix(text, "×"):
 		return value - 1, half
 	}
@@ -84,9 +94,13 @@ func compareRows(t *testing.T, where string, v *gates.Verdict, rows map[string][
 			t.Errorf("%s: there is no row of %s", where, c.Shape)
 			continue
 		}
-		for i, want := range []float64{c.Baseline.P50, c.Candidate.P50, c.Speedup.Value, *c.Speedup.Lower, *c.Speedup.Upper} {
-			if got, half := figure(t, rows[c.Shape][i]); math.Abs(got-want) > half {
-				t.Errorf("%s: %s has %s, the verdict %v", where, c.Shape, rows[c.Shape][i], want)
+		shown := rows[c.Shape]
+		if strings.HasSuffix(shown[2], "×\u00a0slower") { // bounds of a time, the smaller first
+			shown = append(slices.Clone(shown[:3]), shown[4]+"\u00a0slower", shown[3]+"\u00a0slower")
+		}
+		for i, want := range []float64{c.Baseline.P50, c.Baseline.P50 / (1 + c.Speedup.Value), c.Speedup.Value, *c.Speedup.Lower, *c.Speedup.Upper} {
+			if got, half := figure(t, shown[i]); math.Abs(got-want) > half {
+				t.Errorf("%s: %s has %s, the verdict %v", where, c.Shape, shown[i], want)
 			}
 			compared++
 		}

@@ -18,7 +18,7 @@ func TestShortening(t *testing.T) {
 		attempts = "<details><summary>Earlier attempts ("
 		side     = "<details><summary>Extra measurements ("
 		passed   = "<details><summary>✅ kernel"
-		deferred = "<details><summary>⏸️ kernel"
+		deferred = "<details><summary>❌ kernel"
 	)
 	for _, c := range []struct {
 		name           string

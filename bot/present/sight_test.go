@@ -241,7 +241,7 @@ func TestAgain(t *testing.T) {
 		says string
 	}{
 		{"nothing", slow, "Measured again: **nothing changed**."},
-		{"other figures", &other, "Measured again: **the verdict is the same**. Before, it was −0.01"},
+		{"other figures", &other, "Measured again: **the verdict is the same**. Before, it was 0.0"},
 		{"another verdict", pass, "Measured again: it was DEFER (too-slow) before."},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -72,10 +72,10 @@ func kindsOfVerdict(t testing.TB) map[string]*story {
 		bend     func(*gates.Evidence)
 		says     string // in the heading
 	}{
-		"pass-large":        {"stage3b", nil, "PASS · `sdpa_fp8` is 4.1× faster on `mission`: 34.95 → 8.49\u00a0µs"},
-		"defer-slower":      {"stage6_fp8_short", nil, "DEFER · `sdpa_fp8` is slower on `long`: "},
-		"defer-mean":        {"stage6_split", nil, "DEFER · `sdpa_fp8` is slower on `long`: 34.68 → 35.72\u00a0µs (−2.9\u00a0%, limit −2\u00a0%)"},
-		"defer-kind":        {"stage1", losesOneKind, "DEFER · `sdpa_fp8` is slower on `mission` with constant inputs: "},
+		"pass-large":        {"stage3b", nil, "PASS · `sdpa_fp8` is 4.12× faster on `mission`: 34.9 → 8.49\u00a0µs"},
+		"defer-slower":      {"stage6_fp8_short", nil, "DEFER · `sdpa_fp8` is 2.8\u00a0%\u00a0slower on `long`: "},
+		"defer-mean":        {"stage6_split", nil, "DEFER · `sdpa_fp8` is 2.9\u00a0%\u00a0slower on `long`: 34.7 → 35.7\u00a0µs (limit 2\u00a0%\u00a0slower)"},
+		"defer-kind":        {"stage1", losesOneKind, "DEFER · `sdpa_fp8` is 5.3\u00a0%\u00a0slower on `mission` with constant inputs: "},
 		"defer-undecided":   {"stage1", undecided, "DEFER · `sdpa_fp8` is not decided on `mission` after 6 rounds: "},
 		"defer-correctness": {"broken", nil, "DEFER · `sdpa_fp8`: the output is wrong in 17 of 36 cases"},
 		"defer-sanitizer":   {"stage1", racy, "DEFER · `sdpa_fp8`: racecheck: a race between write and read of shared memory"},

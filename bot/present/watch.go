@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/watch"
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -84,7 +85,7 @@ func (v WatchView) finding(r *watch.Regression) string {
 	if len(slow) == 0 {
 		where += ". The newest figures show the slowdown but do not prove it. An earlier watch proved it"
 	}
-	return fmt.Sprintf("%s on %s is slower than %s: **%s** %s.\n", name, report.EscapeCode(l.Branch), v.base(l), number.Speedup(worst.Speed-1, -l.Slower), where)
+	return fmt.Sprintf("%s on %s is slower than %s: **%s** %s.\n", name, report.EscapeCode(l.Branch), v.base(l), speedupOf(worst).Gain(-l.Slower), where)
 }
 
 // release says that people changed the tags of releases since the slowdown was proven. A tag alone must not
@@ -189,7 +190,7 @@ func (v WatchView) figures(r *watch.Regression) string {
 			was := before[s.Name+" "+s.Dims]
 			change := ""
 			if was > 0 {
-				change = number.Percent(s.Baseline/was - 1)
+				change = number.Speedup(was/s.Baseline - 1)
 			}
 			rows = append(rows, row(name, size, number.Time(was), number.Time(s.Baseline), change, number.Time(s.Candidate)))
 		default:
@@ -197,16 +198,21 @@ func (v WatchView) figures(r *watch.Regression) string {
 			if s.Upper < 1-l.Slower {
 				found = "slower"
 			}
-			bounds := fmt.Sprintf("%s [%s, %s]", number.Speedup(s.Speed-1, -l.Slower), number.Speedup(s.Lower-1, -l.Slower), number.Speedup(s.Upper-1, -l.Slower))
-			rows = append(rows, row(name, size, number.Time(s.Baseline), number.Time(s.Candidate), bounds, found))
+			e := speedupOf(s)
+			rows = append(rows, row(name, size, number.Time(s.Baseline), number.Time(s.Baseline/s.Speed), e.Gain(-l.Slower)+" "+e.Interval(-l.Slower), found))
 		}
 	}
 	base := report.Escape(comparedWith(l))
 	head := []string{"shape", "size", base, report.Escape(l.Branch), "speedup", "proven"}
 	if r.Form == watch.Shifted {
-		head = []string{"shape", "size", base + " before", base + " now", "change", report.Escape(l.Branch) + " now"}
+		head = []string{"shape", "size", base + " before", base + " now", "speedup", report.Escape(l.Branch) + " now"}
 	}
 	return table(head, rows, maxTable, "shapes")
+}
+
+// speedupOf is the speed of a shape as a speedup.
+func speedupOf(s watch.Shape) gates.Estimate {
+	return gates.Estimate{Value: s.Speed - 1, Lower: new(s.Lower - 1), Upper: new(s.Upper - 1)}
 }
 
 func (v WatchView) bisect(r *watch.Regression) string {
@@ -280,7 +286,7 @@ func (v WatchView) EndComment() string {
 			why = fmt.Sprintf("The slowdown is gone: %s is as fast on %s as before.", v.base(l), report.Escape(l.Device))
 		}
 		if w := l.Worst(); w.Name != "" && !w.Same && p.Form == watch.Behind {
-			why += fmt.Sprintf(" The slowest shape is %s, with %s.", report.EscapeCode(w.Name), number.Speedup(w.Speed-1, -l.Slower))
+			why += fmt.Sprintf(" The slowest shape is %s, with %s.", report.EscapeCode(w.Name), speedupOf(w).Gain(-l.Slower))
 		}
 	}
 	if v.Page.URL != "" && p.Ending != watch.Unwatched {

@@ -37,36 +37,6 @@ func Condition(s string) string {
 // Finite reports whether x is a figure at all.
 func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// Micros is a time in microseconds, without its unit. No launch takes no time:
-// zero stands for a figure that was not there. Goals are times that it must not
-// seem to meet, or to miss, by rounding alone.
-func Micros(x float64, goals ...float64) string {
-	if !Finite(x) || x <= 0 {
-		return Dash
-	}
-	var decimals int
-	switch {
-	case x >= 1e7 || x < 1e-6:
-		return Significant(x, 4)
-	case x >= 1e5:
-	case x >= 1e4:
-		decimals = 1
-	case x >= 1:
-		decimals = 2
-	default:
-		decimals = 2 - int(math.Floor(math.Log10(x)))
-	}
-	return Rounded(x, decimals, goals)
-}
-
-// Time is a time with its unit: "57.63 µs".
-func Time(x float64, goals ...float64) string {
-	if s := Micros(x, goals...); s != Dash {
-		return s + string(NBSP) + "µs"
-	}
-	return Dash
-}
-
 // Percent is a share of change with its sign: 0.161 is "+16.1 %". Goals are
 // shares that it must not be rounded onto.
 func Percent(x float64, goals ...float64) string {
@@ -126,6 +96,16 @@ func Rounded(x float64, decimals int, goals []float64) string {
 			return s
 		}
 	}
+}
+
+// leading is the place of the first digit of x, once it is rounded to so many digits: 2 of hundreds, −1 of tenths.
+func leading(x float64, digits int) int {
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e")
+	place, err := strconv.Atoi(exponent)
+	if err != nil {
+		return 0 // no figure at all
+	}
+	return place
 }
 
 // Significant is any figure with so many significant digits at most.

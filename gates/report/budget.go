@@ -1,7 +1,10 @@
 package report
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -26,7 +29,8 @@ var resourceColumns = []resourceColumn{
 	{title: "code size", names: []string{"code size"}},
 }
 
-// resourceLine is the resources before and after in one row; one for each part of a build that has several.
+// resourceLine is the resources before and after against their limits: a row for each variant of a choice, or for each kernel of a
+// launch, where there are several.
 func resourceLine(v *gates.Verdict) []block {
 	var parts []string
 	of := map[string][]gates.ResourceRow{}
@@ -47,7 +51,7 @@ func resourceLine(v *gates.Verdict) []block {
 	}
 	// A figure over budget is always shown.
 	slices.SortStableFunc(parts, func(a, b string) int { return overs(of[b]) - overs(of[a]) })
-	heads := []column{{title: "resources", optional: true, wrap: true}}
+	heads := []column{{title: partsName(v), optional: true, wrap: true}}
 	for _, c := range columns {
 		heads = append(heads, column{title: c.title, optional: true, wrap: true, figure: true})
 	}
@@ -59,10 +63,31 @@ func resourceLine(v *gates.Verdict) []block {
 		}
 		rows = append(rows, row)
 	}
-	if t := newTable(heads, rows); len(t.columns) > 0 {
-		return []block{t}
+	t := newTable(heads, rows)
+	if len(t.columns) == 0 {
+		return nil
 	}
-	return nil
+	blocks := []block{t}
+	if hidden := parts[len(rows):]; len(hidden) > 0 {
+		over := 0
+		for _, part := range hidden {
+			over += min(overs(of[part]), 1)
+		}
+		more := fmt.Sprintf("%s more, within their limits: see the details.", number.Plural(len(hidden), partsName(v)))
+		if over > 0 {
+			more = fmt.Sprintf("%s more, %d of which are over a limit: see the details.", number.Plural(len(hidden), partsName(v)), over)
+		}
+		blocks = append(blocks, paragraph{cell(more)})
+	}
+	return blocks
+}
+
+// partsName is what the rows of the resources are about.
+func partsName(v *gates.Verdict) string {
+	if n := len(v.Builds); n > 0 && len(v.Builds[n-1].Parts) > 0 {
+		return "variant"
+	}
+	return "kernel"
 }
 
 func overs(rows []gates.ResourceRow) (n int) {
@@ -74,7 +99,7 @@ func overs(rows []gates.ResourceRow) (n int) {
 	return n
 }
 
-// cell is a figure before and after, with the limit that it exceeds.
+// cell is a figure before and after, with its limit and how much of it is used.
 func (c resourceColumn) cell(rows []gates.ResourceRow) line {
 	var found []gates.ResourceRow
 	for _, name := range c.names {
@@ -91,13 +116,50 @@ func (c resourceColumn) cell(rows []gates.ResourceRow) line {
 			shown.Baseline, shown.Candidate = sum(shown.Baseline, r.Baseline), sum(shown.Candidate, r.Candidate)
 		}
 	}
-	l := cell(fromTo(shown.Baseline, shown.Candidate, shown.Unit))
 	for _, r := range found {
 		if r.Status == gates.Failed {
+			l := cell(fromTo(shown.Baseline, shown.Candidate, shown.Unit))
 			return append(line{mark(signFail), text(string(nbsp))}, append(l, text(" (limit "+number.Condition(r.Limit)+")"))...)
 		}
 	}
-	return l
+	return cell(ofLimit(shown))
+}
+
+// mostText is the upper limit of a resource.
+var mostText = regexp.MustCompile(`≤\s*([0-9.]+)\s*(B|KiB|MiB)?(?:$|[,\s])`)
+
+// ofLimit is a figure before and after, of its limit: "16.5 → 226 of 227 KiB ▰▰▰▰▰". A limit of nothing is not shown: there is
+// nothing to use up.
+func ofLimit(r gates.ResourceRow) string {
+	text := fromTo(r.Baseline, r.Candidate, r.Unit)
+	m := mostText.FindStringSubmatch(r.Limit)
+	if m == nil || r.Candidate == nil {
+		return text
+	}
+	most, err := strconv.ParseFloat(m[1], 64)
+	switch m[2] {
+	case "KiB":
+		most *= 1 << 10
+	case "MiB":
+		most *= 1 << 20
+	}
+	if err != nil || most <= 0 {
+		return text
+	}
+	limit := amount(most, r.Unit)
+	if _, unit, ok := strings.Cut(limit, string(nbsp)); ok {
+		text = strings.TrimSuffix(text, string(nbsp)+unit) // once is enough
+	}
+	return text + string(nbsp) + "of" + string(nbsp) + limit + " " + gauge(*r.Candidate/most)
+}
+
+// gaugeCells is how long a gauge is.
+const gaugeCells = 5
+
+// gauge draws a share. It is full from 95 % on: what is left is nothing to plan with.
+func gauge(share float64) string {
+	full := min(max(int(share*gaugeCells+0.25), 0), gaugeCells)
+	return strings.Repeat("▰", full) + strings.Repeat("▱", gaugeCells-full)
 }
 
 func sum(a, b *float64) *float64 {

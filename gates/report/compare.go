@@ -44,7 +44,7 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 		if opt.Width > 0 {
 			width = max(opt.Width-indent-barCells-3, 20)
 		}
-		for _, line := range wrap(clean(d.text(drawn[i])), width) {
+		for _, line := range wrap(clean(d.text()), width) {
 			w.b.WriteString(lead + line + "\n")
 			lead = strings.Repeat(" ", indent+barCells+3)
 		}
@@ -87,25 +87,20 @@ func (d Difference) sign() sign {
 	return signInform
 }
 
-func (d Difference) text(c gates.Comparison) string {
-	unit := string(nbsp) + d.Unit
+func (d Difference) text() string {
 	switch {
 	case d.A == nil && d.B == nil:
 		return d.Name + " was not timed"
 	case d.A == nil:
-		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, number.Micros(*d.B)+unit)
+		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, number.Time(*d.B))
 	case d.B == nil:
-		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, number.Micros(*d.A)+unit)
+		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, number.Time(*d.A))
 	}
-	text := fmt.Sprintf("%s %s → %s", d.Name, number.Micros(*d.A), number.Micros(*d.B)+unit)
-	if c.Speedup.Lower == nil || d.P == nil {
-		return text + ": not enough rounds to tell"
+	text := fmt.Sprintf("%s %s", d.Name, number.FromTo(d.Times()))
+	if d.P == nil {
+		return text + ", " + d.Finding()
 	}
-	chance := fmt.Sprintf("p%c=%c%.2g", nbsp, nbsp, *d.P)
-	if *d.P < 0.001 {
-		chance = fmt.Sprintf("p%c<%c0.001", nbsp, nbsp)
-	}
-	return fmt.Sprintf("%s, %s %s, %s", text, number.Speedup(c.Speedup.Value), gainInterval(c.Speedup), chance)
+	return fmt.Sprintf("%s, %s, %s", text, d.Finding(), number.P(*d.P))
 }
 
 // title is a run in one line.

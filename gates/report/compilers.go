@@ -147,7 +147,7 @@ func speedCell(v *gates.Verdict) line {
 	if !slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return measured(c) && number.Finite(c.Speedup.Value) }) {
 		return cell(dash)
 	}
-	return cell(number.Percent(worstSpeedup(v)))
+	return cell(number.Speedup(worstSpeedup(v)))
 }
 
 // compilerMove is the compilers of both sides, by digest where only that differs.

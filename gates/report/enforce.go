@@ -63,7 +63,7 @@ func because(o gates.Outcome, r gates.Reason, summary string) string {
 	if r != "" {
 		said += " (" + Plain(string(r)) + ")"
 	}
-	if why := strings.TrimPrefix(lowered(strings.TrimRight(Plain(summary), ".")), "too slow: "); why != "" {
+	if why := strings.TrimPrefix(lowered(strings.TrimRight(InNotation(Plain(summary)), ".")), "too slow: "); why != "" {
 		said += " because " + why
 	}
 	return Clip(said, unenforcedRunes) + "."

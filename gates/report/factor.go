@@ -16,14 +16,5 @@ func Factor(x float64) string {
 
 // gainInterval is the interval of a speedup; a dash where there is none. Goals are as in Speedup.
 func gainInterval(e gates.Estimate, goals ...float64) string {
-	bound := func(x *float64) string {
-		if x == nil {
-			return dash
-		}
-		return number.SpeedupBound(*x, e.Value, goals...)
-	}
-	if e.Lower == nil && e.Upper == nil {
-		return dash
-	}
-	return "[" + bound(e.Lower) + "," + string(nbsp) + bound(e.Upper) + "]"
+	return orDash(e.Interval(goals...))
 }

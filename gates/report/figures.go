@@ -31,7 +31,7 @@ func figures(v *gates.Verdict) []block {
 	}
 	var blocks []block
 	if times != nil {
-		blocks = append(blocks, paragraph{cell("Time per launch in µs.")}, newTable([]column{
+		blocks = append(blocks, paragraph{cell("Time per launch, each side on its own: the ratio of two medians is not the speedup, which compares launches in pairs.")}, newTable([]column{
 			{title: "shape"},
 			{title: "side"},
 			{title: "p50", right: true},
@@ -64,8 +64,8 @@ func figures(v *gates.Verdict) []block {
 // timesRow shows zero as missing: older reports have no more than a few of the
 // figures.
 func timesRow(shape, side string, s *stats.Summary) []line {
-	row := []line{codeCell(shape), cell(side), cell(number.Micros(s.P50)), cell(number.Micros(s.P90)), cell(number.Micros(s.P99)),
-		cell(number.Micros(s.Mean)), cell(dash), cell(dash), cell(number.Micros(s.Min)), cell(number.Count(s.N))}
+	row := []line{codeCell(shape), cell(side), cell(number.Time(s.P50)), cell(number.Time(s.P90)), cell(number.Time(s.P99)),
+		cell(number.Time(s.Mean)), cell(dash), cell(dash), cell(number.Time(s.Min)), cell(number.Count(s.N))}
 	if s.N > 1 && s.Mean > 0 || s.Std > 0 {
 		row[6], row[7] = cell(spread(s.Std)), cell(number.Share(s.CV))
 	}
@@ -76,7 +76,7 @@ func spread(std float64) string {
 	if std == 0 {
 		return "0"
 	}
-	return number.Micros(std)
+	return number.Time(std)
 }
 
 func rate(x *float64) line {

@@ -68,7 +68,7 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []facts.Detail) 
 func detailLines(all []facts.Detail) []line {
 	var lines []line
 	for _, d := range all {
-		lines = append(lines, prose(orDash(d.Text)))
+		lines = append(lines, prose(orDash(InNotation(d.Text))))
 	}
 	return lines
 }
@@ -96,7 +96,7 @@ func gist(v *gates.Verdict, g gates.GateResult) string {
 	case told(v, g):
 		return "what was found"
 	}
-	return Clip(plainText(prose(g.Text)), gistRunes)
+	return Clip(plainText(prose(InNotation(g.Text))), gistRunes)
 }
 
 // notRun names the gates that were not run, by reason.

@@ -39,7 +39,7 @@ func verdictCell(v *gates.Verdict) line {
 }
 
 // Headline is the verdict with the number that it hangs on, in one line in which backticks set names apart:
-// "PASS · `sdpa_fp8` is 1.25× faster on `mission`: 57.63 → 46.11 µs".
+// "PASS · `sdpa_fp8` is 25.0 % faster on `mission`: 57.6 → 46.1 µs".
 func Headline(v *gates.Verdict) string {
 	s := Word(v)
 	said := finding(v)
@@ -75,7 +75,7 @@ func existing(v *gates.Verdict) string {
 
 // summary is the verdict's summary, without the part that existing has.
 func summary(v *gates.Verdict) string {
-	return plainText(prose(strings.TrimSuffix(v.Summary, v.Remaining())))
+	return plainText(prose(InNotation(strings.TrimSuffix(v.Summary, v.Remaining()))))
 }
 
 func runes(s string) int { return len([]rune(s)) }
@@ -137,7 +137,7 @@ func passed(v *gates.Verdict) string {
 		c := targets[0]
 		said := fmt.Sprintf(" is as fast as asked on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
 		if lower := c.Speedup.Lower; lower == nil && c.Speedup.Value > 0 || lower != nil && *lower > 0 {
-			said = fmt.Sprintf(" is %s faster on %s: %s", faster(c.Speedup.Value), quoted(c.Label()), beforeAfter(c))
+			said = fmt.Sprintf(" is %s on %s: %s", c.Speedup.Words(goalFigures(c.Goal).shares...), quoted(c.Label()), beforeAfter(c))
 		}
 		if more := len(targets) - 1; more > 0 {
 			said += fmt.Sprintf(" (and on %s)", number.Plural(more, "more target"))
@@ -155,14 +155,6 @@ func passed(v *gates.Verdict) string {
 		return fmt.Sprintf(" is not slower on %d shapes; the least gain is on %s: %s (%s)", len(guards), quoted(c.Label()), beforeAfter(c), against(c))
 	}
 	return ""
-}
-
-// faster is a gain as a factor, or as a share where a factor would read like none.
-func faster(x float64) string {
-	if x < 0.01 {
-		return number.Share(x)
-	}
-	return number.Factor(1 + x)
 }
 
 // missed is the figure that keeps a deferred kernel from passing; "" where it is no figure.
@@ -205,10 +197,13 @@ func slower(v *gates.Verdict) string {
 	case asked && c.Speedup.Value < goal && v.Reason == gates.ReasonTooSlow:
 		said = fmt.Sprintf(" is too slow on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
 	case asked && c.Speedup.Value < goal:
-		said = fmt.Sprintf(" is slower on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
+		said = fmt.Sprintf(" is %s on %s: %s", c.Speedup.Words(goalFigures(c.Goal).shares...), quoted(c.Label()), beforeAfter(c))
+		if asked := askedBound(c); asked != "" {
+			said += " (" + asked + ")"
+		}
 	case kind != nil && c.KindLimit != nil:
-		said = fmt.Sprintf(" is slower on %s with %s inputs: %s → %s (%s, limit %s)", quoted(c.Label()), Plain(kind.Kind),
-			number.Micros(kind.Baseline), number.Time(kind.Candidate), number.Speedup(kind.Speedup.Value, *c.KindLimit), limit(*c.KindLimit))
+		said = fmt.Sprintf(" is %s on %s with %s inputs: %s (each kind must reach %s)", kind.Speedup.Words(*c.KindLimit), quoted(c.Label()), Plain(kind.Kind),
+			number.FromTo(kind.Baseline, kind.CandidateTime()), limit(*c.KindLimit))
 	default: // a tail, or launches that ran alone
 		return detailed(v, c)
 	}
@@ -228,9 +223,9 @@ func slower(v *gates.Verdict) string {
 func detailed(v *gates.Verdict, c gates.Comparison) string {
 	for _, g := range v.Gates {
 		for _, d := range g.Details {
-			if why, ok := strings.CutPrefix(d.Text, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
+			if why, ok := strings.CutPrefix(InNotation(d.Text), c.Label()+": "); ok && g.Gate == gates.GatePerformance {
 				if d.Kind == facts.DetailCapped {
-					return fmt.Sprintf(" gains %s on %s, %s", number.Speedup(c.Speedup.Value), quoted(c.Label()), plainText(prose(why)))
+					return fmt.Sprintf(" gains %s on %s, %s", c.Speedup.Gain(), quoted(c.Label()), plainText(prose(why)))
 				}
 				return fmt.Sprintf(" on %s: %s", quoted(c.Label()), plainText(prose(why)))
 			}
@@ -290,14 +285,14 @@ func exceeded(v *gates.Verdict) string {
 	return said
 }
 
-// beforeAfter is a shape's time before and after: "57.63 → 46.11 µs".
+// beforeAfter is a shape's time before and after: "57.6 → 46.1 µs".
 func beforeAfter(c gates.Comparison) string {
-	return number.Micros(c.Baseline.P50) + " → " + number.Time(c.Candidate.P50, goalFigures(c.Goal).micros...)
+	return number.FromTo(c.Baseline.P50, c.CandidateTime(), goalFigures(c.Goal).micros...)
 }
 
-// against is the speedup of a shape with its goal: "−2.9 %, limit −2 %".
+// against is the speedup of a shape with its goal: "+2.3 %, goal +10 %".
 func against(c gates.Comparison) string {
-	said := number.Speedup(c.Speedup.Value, goalFigures(c.Goal).shares...)
+	said := c.Speedup.Gain(goalFigures(c.Goal).shares...)
 	if asked := askedBound(c); asked != "" {
 		said += ", " + asked
 	}
@@ -314,7 +309,11 @@ func askedBound(c gates.Comparison) string {
 	if c.Role == gates.RoleTarget {
 		name = "goal "
 	}
-	return name + strings.TrimPrefix(asked, "≥"+string(nbsp))
+	asked = strings.TrimPrefix(asked, "≥"+string(nbsp))
+	if loss, negative := strings.CutPrefix(asked, minus); negative {
+		asked = loss + number.Slower
+	}
+	return name + asked
 }
 
 // limit is a bound as policies write it: −2 %, and not −2.0 %.

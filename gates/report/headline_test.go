@@ -46,16 +46,16 @@ func TestHeadline(t *testing.T) {
 		v    *gates.Verdict
 		want string // "_" is a space that does not break
 	}{
-		{"pass", passing(), "PASS · `sdpa_fp8` is 1.16× faster on `mission`: 1391.62 → 1199.10_µs"},
-		{"large", large, "PASS · `sdpa_fp8` is 6.4× faster on `mission`: 640.00 → 100.00_µs"},
-		{"existing", existingFindings(), "PASS · `sdpa_fp8` is 1.16× faster on `mission`: 1391.62 → 1199.10_µs; 3 of 12 cases fail as before, 1 sanitizer finding as before"},
-		{"guards", guarded(nil), "PASS · `sdpa_fp8` is not slower on 3 shapes; the least gain is on `small`: 9.15 → 9.15_µs (+0.02_%, limit −2_%)"},
-		{"one guard", guarded(func(v *gates.Verdict) { v.Comparisons = v.Comparisons[:1] }), "PASS · `sdpa_fp8` is not slower on `small`: 9.15 → 9.15_µs (+0.02_%, limit −2_%)"},
-		{"new", newKernel, "PASS · `sdpa_fp8` is new: `mission` takes 1199.10_µs"},
-		{"slower", regressed(), "DEFER · `sdpa_fp8` is slower on `long`: 18642.9 → 19896.1_µs (−6.3_%, limit −2_%)"},
-		{"slower on several", several, "DEFER · `sdpa_fp8` is slower on `long`: 18642.9 → 19896.1_µs (−6.3_%, limit −2_%); also on `small`"},
-		{"too slow", tooSlow(), "DEFER · `sdpa_fp8` is too slow on `mission`: 657.41 → 656.38_µs (+0.16_%, goal +10_%)"},
-		{"kind", kind, "DEFER · `sdpa_fp8` is slower on `mission` with large inputs: 100.00 → 110.00_µs (−9.1_%, limit −2_%)"},
+		{"pass", passing(), "PASS · `sdpa_fp8` is 16.1_% faster on `mission`: 1.39 → 1.20_ms"},
+		{"large", large, "PASS · `sdpa_fp8` is 6.40× faster on `mission`: 640 → 100_µs"},
+		{"existing", existingFindings(), "PASS · `sdpa_fp8` is 16.1_% faster on `mission`: 1.39 → 1.20_ms; 3 of 12 cases fail as before, 1 sanitizer finding as before"},
+		{"guards", guarded(nil), "PASS · `sdpa_fp8` is not slower on 3 shapes; the least gain is on `small`: 9.15 → 9.15_µs (0.0_%, limit 2_%_slower)"},
+		{"one guard", guarded(func(v *gates.Verdict) { v.Comparisons = v.Comparisons[:1] }), "PASS · `sdpa_fp8` is not slower on `small`: 9.15 → 9.15_µs (0.0_%, limit 2_%_slower)"},
+		{"new", newKernel, "PASS · `sdpa_fp8` is new: `mission` takes 1.20_ms"},
+		{"slower", regressed(), "DEFER · `sdpa_fp8` is 6.3_%_slower on `long`: 18.6 → 19.9_ms (limit 2_%_slower)"},
+		{"slower on several", several, "DEFER · `sdpa_fp8` is 6.3_%_slower on `long`: 18.6 → 19.9_ms (limit 2_%_slower); also on `small`"},
+		{"too slow", tooSlow(), "DEFER · `sdpa_fp8` is too slow on `mission`: 657 → 656_µs (+0.2_%, goal +10_%)"},
+		{"kind", kind, "DEFER · `sdpa_fp8` is 9.1_%_slower on `mission` with large inputs: 100 → 110_µs (each kind must reach −2_%)"},
 		{"tail", tailed("slow-tail", "mission: the speedup of the p90 is −4.0_%"), "DEFER · `sdpa_fp8` on `mission`: the speedup of the p90 is −4.0_%"},
 		{"carried", tailed(facts.DetailCapped, "mission: of which a kind of input counts for at most +15.4_%"), "DEFER · `sdpa_fp8` gains +25.0_% on `mission`, of which a kind of input counts for at most +15.4_%"},
 		{"undecided", inconclusive(), "DEFER · `sdpa_fp8` is not decided on `mission` after 20 rounds: +11.3_% [+9.97_%,_+12.6_%], goal +10_%"},
@@ -64,10 +64,10 @@ func TestHeadline(t *testing.T) {
 		{"correctness", wrong(), "DEFER · `sdpa_fp8`: the output is wrong in 10 of 12 cases; first: small, seed 0, normal inputs: 17 of 2048 elements are NaN"},
 		{"sanitizer", raced(), "DEFER · `sdpa_fp8`: racecheck: a race between write and read of shared memory in sdpa.cu:123 and :140 (6,144 hazards); 1 more"},
 		{"suspicious", suspicious(), "DEFER · `sdpa_fp8`: too good to be true: mission takes 1.021 µs, and the device needs at least 2.219 µs for this work"},
-		{"same code", sameCode(), "DEFER · `sdpa_fp8`: too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup >= +10% on mission)"},
+		{"same code", sameCode(), "DEFER · `sdpa_fp8`: too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup ≥_+10_% on mission)"},
 		{"runner", faulty(), "ERROR · `sdpa_fp8`: the runner is not fit to measure: the A/A control on mission is +4.1_% [+3.6_%, +4.7_%] instead of 0: two copies of the baseline differ by more than the allowed 2%"},
-		{"no name", nameless, "PASS · the kernel is 1.16× faster on `mission`: 1391.62 → 1199.10_µs"},
-		{"a name with a backtick", backticks, "PASS · `a'b` is 1.16× faster on `mission`: 1391.62 → 1199.10_µs"},
+		{"no name", nameless, "PASS · the kernel is 16.1_% faster on `mission`: 1.39 → 1.20_ms"},
+		{"a name with a backtick", backticks, "PASS · `a'b` is 16.1_% faster on `mission`: 1.39 → 1.20_ms"},
 	} {
 		if got := strings.ReplaceAll(Headline(c.v), string(nbsp), "_"); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)

@@ -41,7 +41,7 @@ func history(kernel string, verdicts []*gates.Verdict, lessons map[string]string
 		}
 	}
 	return append(blocks, paragraph{cell(
-		"Times are in µs: the geometric mean of the medians on each kind of input. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant, on the target shape.")})
+		"Times are the geometric mean of the medians on each kind of input; that of a candidate is its baseline's divided by the speedup. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant, on the target shape.")})
 }
 
 // A Step is one variant or commit against the one before it.
@@ -145,7 +145,7 @@ func negatives(steps []Step, lessons map[string]string) []line {
 		if s.Verdict.Outcome != gates.Defer {
 			continue
 		}
-		item := append(line{mono(s.After), text(" over "), mono(s.Before), text(": ")}, prose(s.Verdict.Summary)...)
+		item := append(line{mono(s.After), text(" over "), mono(s.Before), text(": ")}, prose(InNotation(s.Verdict.Summary))...)
 		if lesson := lessons[s.After]; lesson != "" {
 			item = append(item, text(". Lesson: "+lesson))
 		}

@@ -22,7 +22,7 @@ func TestHistory(t *testing.T) {
 		step("stage0", "stage1", 0.5, gates.Pass, ""),
 		{Outcome: gates.Pass, Device: gates.Device{Name: "L4"}}, // compares no variants
 	}, map[string]string{"stage1": "never shown: it passed", "stage3a": "memory was *not* scarce"})
-	for _, want := range []string{"| `stage0` | – | – | – | 1.00×", "1.50×", "3.0×", "What did not work", "`stage3a` over `stage2`: Too slow: nothing gained. Lesson: memory was \\*not\\* scarce\n"} {
+	for _, want := range []string{"| `stage0` | – | – | – | 1.00×", "1.50×", "3.00×", "What did not work", "`stage3a` over `stage2`: Too slow: nothing gained. Lesson: memory was \\*not\\* scarce\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the history does not have %q:\n%s", want, got)
 		}

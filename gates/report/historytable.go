@@ -106,7 +106,7 @@ func (s Step) row(shapes []string, first bool, bar string) historyRow {
 	if first {
 		r.name, r.against, r.factor = codeCell(s.Before), cell(dash), Factor(1)
 	} else if s.Target != nil {
-		r.speedup, r.interval = number.Speedup(s.Target.Speedup.Value), gainInterval(s.Target.Speedup)
+		r.speedup, r.interval = s.Target.Speedup.Gain(), gainInterval(s.Target.Speedup)
 	}
 	if bar != "" {
 		r.bar = line{{style: code, text: bar}}
@@ -114,12 +114,11 @@ func (s Step) row(shapes []string, first bool, bar string) historyRow {
 	for _, shape := range shapes {
 		time := dash
 		if c := s.Verdict.ComparisonOf(shape); c != nil {
-			side := c.Candidate
-			if first {
-				side = c.Baseline
-			}
-			if side != nil {
-				time = number.Micros(side.P50)
+			switch {
+			case !first:
+				time = number.Time(c.CandidateTime())
+			case c.Baseline != nil:
+				time = number.Time(c.Baseline.P50)
 			}
 		}
 		r.times = append(r.times, cell(time))

@@ -10,12 +10,12 @@ func TestOneLine(t *testing.T) {
 	for name, want := range map[string]string{
 		"pass":                    "PASS sdpa_fp8: +16.1_% [+15.7_%,_+16.4_%] on mission",
 		"defer-build":             "DEFER (build) sdpa_fp8: The candidate does not build: 2 errors in sdpa.cu",
-		"defer-too-slow":          "DEFER (too-slow) sdpa_fp8: +0.16_% [−0.18_%,_+0.50_%] on mission, goal speedup ≥_+10_%",
-		"defer-regression":        "DEFER (regression) sdpa_fp8: −6.3_% [−6.7_%,_−5.9_%] on long, goal speedup ≥_−2_%",
+		"defer-too-slow":          "DEFER (too-slow) sdpa_fp8: +0.2_% [−0.2_%,_+0.5_%] on mission, goal speedup ≥_+10_%",
+		"defer-regression":        "DEFER (regression) sdpa_fp8: 6.3_%_slower [−6.7_%,_−5.9_%] on long, goal speedup ≥_−2_%",
 		"defer-inconclusive":      "DEFER (inconclusive) sdpa_fp8: +11.3_% [+9.97_%,_+12.6_%] on mission, goal speedup ≥_+10_%",
 		"error-runner":            "ERROR (runner) sdpa_fp8: The runner is not fit to measure: the A/A control on mission is +4.1_% [+3.6_%, +4.7_%] instead of 0: two copies…",
 		"defer-suspicious":        "DEFER (suspicious) sdpa_fp8: Too good to be true: mission takes 1.021 µs, and the device needs at least 2.219 µs for this work",
-		"defer-same-machine-code": "DEFER (too-slow) sdpa_fp8: Too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup >= +10% on…",
+		"defer-same-machine-code": "DEFER (too-slow) sdpa_fp8: Too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup ≥_+10_% on…",
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := strings.ReplaceAll(OneLine(verdicts()[name]), string(nbsp), "_")

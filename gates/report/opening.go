@@ -49,7 +49,7 @@ func whyNot(v *gates.Verdict) []block {
 		if why, _ := detailsOf(v, g); len(why) > 0 {
 			var texts []string
 			for _, d := range why {
-				texts = append(texts, d.Text)
+				texts = append(texts, InNotation(d.Text))
 			}
 			return []block{bullets{proseLines(texts)}}
 		}
@@ -59,7 +59,8 @@ func whyNot(v *gates.Verdict) []block {
 
 // toPass is the steps to pass. Commands are in separate blocks, so that they can be copied.
 func toPass(v *gates.Verdict) []block {
-	if v.Outcome == gates.Pass || len(v.ToPass) == 0 {
+	steps := ToPass(v)
+	if v.Outcome == gates.Pass || len(steps) == 0 {
 		return nil
 	}
 	name := "To pass"
@@ -67,7 +68,7 @@ func toPass(v *gates.Verdict) []block {
 		name = "What to do"
 	}
 	var words, commands []string
-	for _, step := range v.ToPass {
+	for _, step := range steps {
 		if said, command, ok := Command(step); ok {
 			commands = append(commands, said, command)
 		} else {
@@ -102,7 +103,7 @@ func moreSteps(v *gates.Verdict) []block {
 		return nil
 	}
 	var words []string
-	for _, step := range v.ToPass {
+	for _, step := range ToPass(v) {
 		if _, _, command := Command(step); !command {
 			words = append(words, step)
 		}

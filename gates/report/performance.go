@@ -39,11 +39,11 @@ func performanceGist(v *gates.Verdict) string {
 // gain is a speedup with its interval: "+16.1 % [+15.8 %, +16.4 %]", "6.4× [6.3×, 6.5×]". Without an
 // interval it is only the value.
 func gain(e gates.Estimate, goals []float64) line {
-	l := line{bold(number.Speedup(e.Value, goals...))}
-	if e.Lower == nil && e.Upper == nil {
-		return l
+	l := line{bold(e.Gain(goals...))}
+	if s := e.Interval(goals...); s != "" {
+		l = append(l, text(" "+s))
 	}
-	return append(l, text(" "+gainInterval(e, goals...)))
+	return l
 }
 
 func interval(e gates.Estimate, goals []float64) string {
@@ -57,7 +57,7 @@ func interval(e gates.Estimate, goals []float64) string {
 }
 
 // goalText finds the figures of a goal such as "speedup >= +10%, p50 <= 5us".
-var goalText = regexp.MustCompile(`(\d+(?:\.\d+)?)[\s\x{a0}]*(%|us|µs|μs)`)
+var goalText = regexp.MustCompile(`(-?)(\d+(?:\.\d+)?)[\s\x{a0}]*(%|us|µs|μs)`)
 
 type figuresOfGoal struct{ shares, micros []float64 }
 
@@ -66,10 +66,13 @@ type figuresOfGoal struct{ shares, micros []float64 }
 func goalFigures(goal string) figuresOfGoal {
 	var f figuresOfGoal
 	for _, m := range goalText.FindAllStringSubmatch(goal, -1) {
-		x, err := strconv.ParseFloat(m[1], 64)
+		x, err := strconv.ParseFloat(m[2], 64)
 		switch {
 		case err != nil:
-		case m[2] == "%":
+		case m[3] == "%":
+			if m[1] == "-" {
+				x = -x
+			}
 			f.shares = append(f.shares, x/100)
 		default:
 			f.micros = append(f.micros, x)
@@ -105,7 +108,7 @@ func measuring(v *gates.Verdict) line {
 	if m.Inputs > 1 {
 		fmt.Fprintf(&b, ", for each of %d kinds of input, and their geometric mean", m.Inputs)
 	}
-	b.WriteString(". It can differ from the ratio of the two p50.")
+	b.WriteString(". The candidate's time next to it is the baseline's p50 divided by the speedup; its own p50 is in the table below.")
 	if proper(m.Confidence) {
 		fmt.Fprintf(&b, " Intervals are at %s and include the offset that the A/A control shows", number.Confidence(m.Confidence))
 		if proper(m.Policy) {

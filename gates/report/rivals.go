@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -23,10 +22,12 @@ func rivals(v *gates.Verdict) []block {
 	var rows [][]line
 	var failures []line
 	add := func(r gates.Rival) {
-		row := []line{shapes.cell(r.Shape, known[r.Shape].Dims), codeCell(r.Name), cell(dash), cell(number.Micros(r.Stats.P50)), cell(dash)}
+		row := []line{shapes.cell(r.Shape, known[r.Shape].Dims), codeCell(r.Name), cell(dash), cell(number.Time(r.Stats.P50)), cell(dash)}
 		if c := known[r.Shape].Candidate; c != nil {
-			row[2] = cell(number.Micros(c.P50))
-			row[4] = cell(fold(r.Stats.P50, c.P50))
+			row[2] = cell(number.Time(c.P50))
+			if c.P50 > 0 && r.Stats.P50 > 0 {
+				row[4] = cell(number.Speedup(r.Stats.P50/c.P50 - 1))
+			}
 		}
 		rows = append(rows, row)
 	}
@@ -52,25 +53,13 @@ func rivals(v *gates.Verdict) []block {
 		blocks = append(blocks, newTable([]column{
 			shapes.column(),
 			{title: "rival"},
-			{title: "candidate p50 (µs)", right: true},
-			{title: "rival p50 (µs)", right: true},
-			{title: "rival ÷ candidate", right: true},
+			{title: "candidate p50", right: true},
+			{title: "rival p50", right: true},
+			{title: "candidate over rival", right: true},
 		}, rows))
 	}
 	if len(failures) > 0 {
 		blocks = append(blocks, bullets{failures})
 	}
 	return append([]block{heading{4, cell("Rivals (for information)")}}, blocks...)
-}
-
-// fold is how many times as long as b is a.
-func fold(a, b float64) string {
-	ratio := a / b
-	if !number.Finite(ratio) || ratio <= 0 || a <= 0 {
-		return dash
-	}
-	if ratio >= 1e4 || ratio < 1e-2 {
-		return number.Significant(ratio, 3) + "×"
-	}
-	return fmt.Sprintf("%.2f×", ratio)
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A Result is a measurement that can be compared with a second one.
@@ -33,6 +34,44 @@ type Difference struct {
 	Class string   `json:"class"`       // pass where B is faster for sure, fail where it is slower, open where it differs and has no better or worse
 }
 
+// noise is how far an interval may reach to both sides for the two times to count as equal. A wider one cannot rule out a loss that
+// most policies refuse.
+const noise = 0.02
+
+// Finding is what a difference of times shows: the speedup of B, that there is none, or that the noise hides it.
+func (d Difference) Finding() string {
+	switch {
+	case d.Ratio == nil || d.Lower == nil || d.Upper == nil:
+		return "not enough rounds to tell"
+	case d.Significant():
+		e := gates.Estimate{Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper}
+		return e.Words() + " " + e.Interval()
+	case d.Noisy():
+		return "cannot tell (" + number.Reach(*d.Lower, *d.Upper) + ")"
+	}
+	return "no difference (" + number.Reach(*d.Lower, *d.Upper) + ")"
+}
+
+// Noisy reports whether the noise hides whether there is a difference.
+func (d Difference) Noisy() bool {
+	return !d.Significant() && d.Lower != nil && d.Upper != nil && *d.Upper-*d.Lower > 2*noise
+}
+
+// Times is the time in A, and that in B as A's divided by the speedup, so that the two never contradict it.
+func (d Difference) Times() (a, b float64) {
+	if d.A == nil || d.B == nil || d.Ratio == nil || d.Kind != "time" {
+		return deref(d.A), deref(d.B)
+	}
+	return *d.A, *d.A / (1 + *d.Ratio)
+}
+
+func deref(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
+
 // Significant is where chance is ruled out at 5 %.
 func (d Difference) Significant() bool { return d.Class != "none" }
 
@@ -54,10 +93,10 @@ func Differences(a, b Result) []Difference {
 	for _, shape := range shapes {
 		d := Difference{Kind: "time", Name: shape, Unit: "µs", Class: "none"}
 		if c := a.Verdict.ComparisonOf(shape); c != nil && c.Candidate != nil {
-			d.A = &c.Candidate.P50
+			d.A = new(c.CandidateTime())
 		}
 		if c := b.Verdict.ComparisonOf(shape); c != nil && c.Candidate != nil {
-			d.B = &c.Candidate.P50
+			d.B = new(c.CandidateTime())
 		}
 		d.weigh(ta[shape], tb[shape])
 		list = append(list, d)

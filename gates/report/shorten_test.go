@@ -39,8 +39,8 @@ func TestShortenDropsTheLeastFirst(t *testing.T) {
 		{len(full), []string{"#### ✅ build", "Provenance"}, []string{"Shortened"}},
 		{len(full) - 1, []string{"Provenance", "Shortened: see `report.md` in the run's results for build."}, []string{"#### ✅ build"}},
 		{len(full) - 1200, []string{"#### ✅ correctness", "Shortened"}, []string{"Provenance and"}},
-		{1000, []string{"✅ PASS", "**mission** | 1391.62", "✅\u00a0build · ", "Shortened"}, []string{"#### ✅", "rule `default`"}},
-		{100, []string{"### ✅ PASS · `sdpa_fp8` is 1.16× faster on `mission`: 1391.62 → 1199.10\u00a0µs\n"}, []string{"**mission**"}},
+		{1000, []string{"✅ PASS", "**mission** | 1.39", "✅\u00a0build · ", "Shortened"}, []string{"#### ✅", "rule `default`"}},
+		{100, []string{"### ✅ PASS · `sdpa_fp8` is 16.1\u00a0% faster on `mission`: 1.39 → 1.20\u00a0ms\n"}, []string{"**mission**"}},
 		{9, []string{"PASS"}, []string{"faster"}},
 	} {
 		got := Markdown(v, Options{MaxBytes: c.limit})

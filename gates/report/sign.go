@@ -8,8 +8,8 @@ type sign int
 const (
 	signNone sign = iota
 	signPass
-	signFail  // proven wrong
-	signDefer // not proven yet
+	signFail  // proven to miss what is asked
+	signDefer // not decided
 	signInform
 	signMissing
 	signError // the runner's fault
@@ -29,8 +29,8 @@ var signs = map[sign]struct{ emoji, glyph, colour string }{
 // The colours of a terminal.
 const red, green, yellow = "31", "32", "33"
 
-// Sign is the mark of a verdict, by what the author has to do: a change that is proven wrong must be
-// fixed, one that is not proven yet needs more evidence.
+// Sign is the mark of a verdict, by what the author has to do: a change that is proven to miss what is
+// asked must be fixed, one that is not decided needs more evidence.
 func Sign(o gates.Outcome, r gates.Reason) string { return signs[signOfVerdict(o, r)].emoji }
 
 func signOfVerdict(o gates.Outcome, r gates.Reason) sign {
@@ -45,12 +45,12 @@ func signOfVerdict(o gates.Outcome, r gates.Reason) sign {
 
 func signOfReason(r gates.Reason) sign {
 	switch {
-	case r.ProvenWrong():
-		return signFail
+	case r == gates.ReasonInconclusive:
+		return signDefer
 	case r == gates.ReasonRunner:
 		return signError
 	}
-	return signDefer
+	return signFail
 }
 
 func signOf(s gates.Status) sign {

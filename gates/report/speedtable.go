@@ -128,7 +128,7 @@ func gainColumn(bounded bool) column {
 func speedRow(c gates.Comparison, marked bool) []line {
 	name := line{}
 	if marked {
-		name = append(name, mark(signOfShape(c)), text(string(nbsp)))
+		name = append(name, mark(signOf(c.Status)), text(string(nbsp)))
 	}
 	if shape := Clip(orDash(Plain(c.Shape)), shapeRunes); c.Role == gates.RoleTarget {
 		name = append(name, bold(shape))
@@ -141,9 +141,11 @@ func speedRow(c gates.Comparison, marked bool) []line {
 		row[1] = cell(number.Time(c.Baseline.P50))
 	}
 	if c.Candidate != nil {
-		row[2] = cell(number.Time(c.Candidate.P50, goal.micros...))
+		row[2] = cell(number.Time(c.CandidateTime(), goal.micros...))
 	}
 	switch {
+	case measured(c) && !c.Speedup.Known():
+		row[3] = cell("too few samples")
 	case measured(c):
 		row[3] = gain(c.Speedup, goal.shares)
 	case c.Same:
@@ -182,10 +184,10 @@ func kindTable(c gates.Comparison) []block {
 	for _, k := range kinds {
 		name := cell(orDash(Plain(k.Kind)))
 		if c.KindLimit != nil && k.Speedup.Value < *c.KindLimit {
-			name = line{mark(signOfShape(c)), text(string(nbsp) + orDash(Plain(k.Kind)))}
+			name = line{mark(signOf(c.Status)), text(string(nbsp) + orDash(Plain(k.Kind)))}
 		}
 		bounded = bounded || k.Speedup.Lower != nil || k.Speedup.Upper != nil
-		rows = append(rows, []line{name, cell(number.Time(k.Baseline)), cell(number.Time(k.Candidate)), gain(k.Speedup, goals)})
+		rows = append(rows, []line{name, cell(number.Time(k.Baseline)), cell(number.Time(k.CandidateTime())), gain(k.Speedup, goals)})
 	}
 	return []block{paragraph{said}, newTable([]column{
 		{title: "inputs", wrap: true},
@@ -205,12 +207,4 @@ func askedWords(goal string) string {
 		words = rest
 	}
 	return Clip(clean(words), 80)
-}
-
-// signOfShape distinguishes a loss, which is wrong, from a gain that is not there yet.
-func signOfShape(c gates.Comparison) sign {
-	if c.Status == gates.Failed && c.Role == gates.RoleTarget {
-		return signDefer
-	}
-	return signOf(c.Status)
 }

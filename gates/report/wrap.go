@@ -48,6 +48,17 @@ func wrap(s string, width int) []string {
 	return lines
 }
 
+// Hanging breaks a text into lines of at most width cells. The first line begins with first, and the others with rest.
+func Hanging(first, rest, s string, width int) string {
+	var b strings.Builder
+	lead := first
+	for _, l := range wrap(s, max(width-max(lipgloss.Width(first), lipgloss.Width(rest)), 1)) {
+		b.WriteString(strings.TrimRight(lead+l, " ") + "\n")
+		lead = rest
+	}
+	return b.String()
+}
+
 // breakWord cuts between runes, after punctuation where there is some, and keeps
 // a sequence that sets colour whole.
 func breakWord(word string, width int) []string {

@@ -33,7 +33,7 @@ func (r *Report) Text(err error) string {
 	case err != nil && last.SameAs != nil:
 		fmt.Fprintf(&b, "Nothing to find: %s has the same machine code at both ends.\n", r.Kernel)
 	case err != nil:
-		fmt.Fprintf(&b, "Nothing to find: %s is not proven to be slower. Its speed is %s of that at %s.\n", r.Kernel, speed(last), r.Good.Subject)
+		fmt.Fprintf(&b, "Nothing to find: %s is not proven to be slower than at %s: %s.\n", r.Kernel, r.Good.Subject, speed(last))
 	case len(r.Result.Between()) > 0:
 		fmt.Fprintf(&b, "%s became %s after %s and not later than %s. The commits between the two cannot be judged.\n", r.Kernel, r.Result.Kind, name(r.Result.Last), name(r.Result.First))
 	default:
@@ -53,7 +53,7 @@ func (r *Report) certainty(b *strings.Builder) {
 	case r.Result.Kind == Wrong:
 		fmt.Fprintf(b, "All commits ran the same cases. An error that appears in few cases may be older than this commit.\n")
 	case r.Result.Unsure():
-		fmt.Fprintf(b, "This is not proven: the rounds of a commit marked with ? prove neither good nor bad. More rounds may prove it (--rounds).\n")
+		fmt.Fprintf(b, "This is not proven: the rounds of a commit marked with ? prove neither good nor bad. More rounds may prove it.\n")
 	default:
 		fmt.Fprintf(b, "Probability that this is wrong: at most %.3g %%. Timed on %s: %s.\n", 100*r.Result.Delta, r.Device.Name, strings.Join(r.Shapes, ", "))
 	}
@@ -62,7 +62,7 @@ func (r *Report) certainty(b *strings.Builder) {
 // table lists the commits that were looked at, oldest first.
 func (r *Report) table(b *strings.Builder) {
 	steps := sorted(r.Result.Steps)
-	rows := [][]string{{"commit", "state", "speed", "rounds", "subject"}}
+	rows := [][]string{{"commit", "state", "speedup", "rounds", "subject"}}
 	for _, s := range steps {
 		c := r.Commits[s.Commit]
 		state, rounds := string(s.State), ""

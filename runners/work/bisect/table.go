@@ -2,13 +2,15 @@ package bisect
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
-// speed is a speed with its bounds, in percent of the good commit's.
+// speed is the speedup over the good commit, with its interval.
 func speed(s Step) string {
-	return fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*s.Speed, 100*s.Lower, 100*s.Upper)
+	gain, lower, upper := s.Speed-1, s.Lower-1, s.Upper-1
+	return number.Gain(gain, &lower, &upper) + " " + number.GainInterval(gain, &lower, &upper)
 }
 
 func sorted(steps []Step) []Step {
