@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -29,6 +31,7 @@ type ComparePage struct {
 	Kernels []KernelName        `json:"-"` // the kernels to choose from
 	Choices []Choice            `json:"-"`
 	Notes   []string            `json:"notes,omitempty"`
+	Untimed []string            `json:"untimed,omitempty"` // why a run has no times
 	Rows    []report.Difference `json:"rows"`
 	Hidden  int                 `json:"hidden,omitempty"` // rows hidden by the filters
 	Chart   template.HTML       `json:"-"`
@@ -138,6 +141,11 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 	}
 	a, b := rowOf(*rows[0], rows[0].Repo), rowOf(*rows[1], rows[1].Repo)
 	p.A, p.B = &a, &b
+	for i, side := range []string{"A", "B"} {
+		if why := untimed(measured[i]); why != "" {
+			p.Untimed = append(p.Untimed, side+" has no times: "+why)
+		}
+	}
 	p.Notes = caveats(a, b, s.digest(ctx, a.Verdict), s.digest(ctx, b.Verdict))
 	for _, d := range report.Differences(measured[0], measured[1]) {
 		if p.Only == "significant" && !d.Significant() || p.Shape != "" && !strings.HasPrefix(d.Name, p.Shape) {
@@ -149,11 +157,25 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 	var intervals []chart.Interval
 	for _, d := range p.Times() {
 		if d.Ratio != nil {
-			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: number.Percent(*d.Ratio)})
+			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: number.Gain(*d.Ratio, d.Lower, d.Upper)})
 		}
 	}
 	if intervals != nil {
 		p.Chart = picture(chart.Forest("Speedup of B over A, shape by shape: right is faster", intervals))
+	}
+}
+
+// untimed says why a run has no times to compare, or returns an empty string.
+func untimed(r report.Result) string {
+	switch v := r.Verdict; {
+	case v == nil:
+		return "its verdict is not stored."
+	case slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Candidate != nil }):
+		return ""
+	case r.Evidence != nil && r.Evidence.Performance != nil && len(r.Evidence.Performance.Rounds) > 0:
+		return "they were measured, and not judged, because an earlier gate failed. " + report.InNotation(v.Summary)
+	default:
+		return report.InNotation(v.Summary)
 	}
 }
 

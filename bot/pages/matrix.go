@@ -62,7 +62,7 @@ func speedMatrix(rows []gates.Comparison, e *gates.Evidence) *Matrix {
 	for _, c := range rows {
 		for _, k := range kindsOf(c, e) {
 			cell := m.cell(c.Shape, c.Dims, k.Kind)
-			cell.Text, cell.Class = number.Speedup(k.Speedup.Value), warmth(k.Speedup.Value)
+			cell.Text, cell.Class = k.Speedup.Gain(), warmth(k.Speedup.Value)
 			if c.KindLimit != nil && k.Speedup.Value < *c.KindLimit {
 				cell.Text = "✗ " + cell.Text
 			}

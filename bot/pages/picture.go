@@ -10,7 +10,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // picture marks the output of package chart as safe: chart escapes every text.
@@ -75,7 +74,7 @@ func byKind(label string, kinds []gates.KindTime) template.HTML {
 		case s.Upper != nil && *s.Upper < 0:
 			class = "fail"
 		}
-		intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: number.Speedup(k.Speedup.Value)})
+		intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: k.Speedup.Gain()})
 	}
 	return picture(chart.Forest(label+": speedup on each kind of input", intervals))
 }
@@ -125,12 +124,12 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 func forest(comparisons []gates.Comparison) template.HTML {
 	var rows []chart.Interval
 	for _, c := range comparisons {
-		if c.Baseline == nil {
+		if c.Baseline == nil || !c.Speedup.Known() {
 			continue // a new kernel has a time but no speedup
 		}
 		row := chart.Interval{
 			Label: c.Label(), Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
-			Text: number.Speedup(c.Speedup.Value),
+			Text: c.Speedup.Gain(goalsOf(c)...),
 		}
 		if c.Goal != "" {
 			row.Text += " (" + asked(c.Goal) + ")"
@@ -185,7 +184,7 @@ func roofline(e *gates.Evidence, v *gates.Verdict) template.HTML {
 			spots = append(spots, chart.Spot{Name: c.Label() + ", baseline", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Baseline.P50 * 1e6, Class: "baseline"})
 		}
 		if c.Candidate != nil && c.Candidate.P50 > 0 {
-			spots = append(spots, chart.Spot{Name: c.Label() + ", candidate", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Candidate.P50 * 1e6, Class: "candidate"})
+			spots = append(spots, chart.Spot{Name: c.Label() + ", candidate", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.CandidateTime() * 1e6, Class: "candidate"})
 		}
 	}
 	if len(spots) == 0 {

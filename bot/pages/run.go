@@ -210,6 +210,9 @@ func (p *RunPage) draw() {
 		}
 		p.Heading = pieces(report.Headline(v), report.Word(v))
 		rows := byMargin(v.Comparisons)
+		if len(rows) == 0 {
+			rows = unjudged(p.Evidence)
+		}
 		p.Times, p.Overview, p.Speeds = timeRows(rows), overviewOf(rows), speedMatrix(rows, p.Evidence)
 		for _, c := range v.Correctness {
 			if c.Passed < c.Total || c.Problem != "" {
@@ -235,8 +238,11 @@ func (p *RunPage) Summary() string {
 	if p.headed(p.Verdict.Summary) || slices.ContainsFunc(p.Steps, func(s Step) bool { return alike(s.Text, p.Verdict.Summary) }) {
 		return ""
 	}
-	return p.Verdict.Summary
+	return report.InNotation(p.Verdict.Summary)
 }
+
+// ToPass returns what would make the verdict pass.
+func (p *RunPage) ToPass() []string { return report.ToPass(p.Verdict) }
 
 // Unenforced returns what the verdict says about rules that do not block.
 func (p *RunPage) Unenforced() [][]Piece {

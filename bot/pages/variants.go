@@ -126,6 +126,9 @@ func rowOfStep(s report.Step, began bool) VariantRow {
 		}
 		if side != nil && !c.Secret {
 			row.P50[c.Shape] = side.P50
+			if !began {
+				row.P50[c.Shape] = c.CandidateTime()
+			}
 		}
 	}
 	for _, r := range s.Verdict.Resources {

@@ -18,18 +18,34 @@ import (
 // functions are the functions that templates may call. None of them turns text into markup.
 func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
-		"ago":     func(t time.Time) string { return ago(s.Now(), t) },
-		"bytes":   number.Bytes,
-		"seconds": number.Elapsed,
-		"about":   number.About,
-		"signed":  number.Percent,
-		"speedup": func(v float64) string { return number.Speedup(v) },
-		"bound":   func(bound *float64, of float64) string { return number.SpeedupBound(*bound, of) },
-		"asked":   asked,
-		"fine":    fine,
-		"faults":  faults,
-		"micros":  number.Time,
-		"factor":  report.Factor,
+		"ago":      func(t time.Time) string { return ago(s.Now(), t) },
+		"bytes":    number.Bytes,
+		"seconds":  number.Elapsed,
+		"about":    number.About,
+		"signed":   number.Percent,
+		"speedup":  func(v float64) string { return number.Speedup(v) },
+		"gain":     func(c gates.Comparison) string { return c.Speedup.Gain(goalsOf(c)...) },
+		"interval": func(c gates.Comparison) string { return c.Speedup.Interval(goalsOf(c)...) },
+		"words":    func(stored string) string { return strings.ReplaceAll(report.InNotation(stored), "`", "") },
+		"p":        number.P,
+		"gainOf": func(d report.Difference) string {
+			if d.Ratio == nil {
+				return ""
+			}
+			return number.Gain(*d.Ratio, d.Lower, d.Upper)
+		},
+		"intervalOf": func(d report.Difference) string {
+			if d.Ratio == nil {
+				return ""
+			}
+			return number.GainInterval(*d.Ratio, d.Lower, d.Upper)
+		},
+		"difference": differenceSign,
+		"asked":      asked,
+		"fine":       fine,
+		"faults":     faults,
+		"micros":     number.Time,
+		"factor":     report.Factor,
 		"time": func(v *float64) string {
 			if v == nil {
 				return "–"
@@ -114,7 +130,7 @@ func statusOf(s gates.Status) sign {
 	case gates.Failed:
 		return sign{"✗", "fail", "fail"}
 	case gates.Open:
-		return sign{"◷", "not yet proven", "open"}
+		return sign{"◷", "not decided", "open"}
 	case gates.Informs:
 		return sign{"i", "informs only", "inform"}
 	case gates.Missing:
@@ -123,13 +139,43 @@ func statusOf(s gates.Status) sign {
 	return sign{"–", "not run", "none"}
 }
 
-// gateSign distinguishes a gate that proved something wrong from a gate that needs more evidence.
+// gateSign distinguishes a gate that proved a miss from a gate that needs more evidence.
 func gateSign(g gates.GateResult) sign {
-	if g.Status == gates.Failed && g.Reason != "" && !g.Reason.ProvenWrong() {
-		return sign{"◷", "not yet", "open"}
+	if g.Status == gates.Failed && g.Reason == gates.ReasonInconclusive {
+		return statusOf(gates.Open)
 	}
 	return statusOf(g.Status)
 }
+
+// goalsOf returns the speedup that a shape must not seem to reach by rounding.
+func goalsOf(c gates.Comparison) []float64 {
+	if goal := goalOf(c); goal != nil {
+		return []float64{*goal}
+	}
+	return nil
+}
+
+// differenceSign says which of two runs is faster, or that the times cannot tell.
+func differenceSign(d report.Difference) sign {
+	switch {
+	case d.A == nil:
+		return sign{"–", "only in B", "none"}
+	case d.B == nil:
+		return sign{"–", "only in A", "none"}
+	case d.Class == "pass":
+		return sign{"✓", "faster", "pass"}
+	case d.Class == "fail":
+		return sign{"✗", "slower", "fail"}
+	case d.Lower == nil || d.Upper == nil:
+		return sign{"?", "too few rounds to tell", "none"}
+	case *d.Upper-*d.Lower > 2*toldApart:
+		return sign{"?", "cannot tell (" + number.Reach(*d.Lower, *d.Upper) + ")", "none"}
+	}
+	return sign{"–", "no difference", "none"}
+}
+
+// toldApart is the reach of an interval up to which it shows that two runs do not differ.
+const toldApart = 0.02
 
 // stepSign is gateSign for a gate with evidence. If an earlier gate failed, evidence exists that
 // nobody judged: "not run" next to a duration would be a contradiction.
@@ -140,10 +186,13 @@ func stepSign(s Step) sign {
 	return gateSign(s.GateResult)
 }
 
-// rowSign returns the sign of a shape: short of its goal does not mean slower than before.
+// rowSign returns the sign of a shape. A shape without a judgement was timed in a run that failed before.
 func rowSign(c gates.Comparison) sign {
-	if c.Status == gates.Failed && c.Role == gates.RoleTarget {
-		return sign{"◷", "not yet", "open"}
+	switch {
+	case c.Status == gates.NotRun:
+		return sign{"–", "not judged", "none"}
+	case c.Status == gates.Failed && c.Role == gates.RoleTarget:
+		return sign{"✗", "missed", "fail"}
 	}
 	return statusOf(c.Status)
 }
@@ -154,7 +203,7 @@ func deviceName(name string) string {
 	return strings.Join(strings.Fields(name), " ")
 }
 
-// outcomeOf distinguishes proven defects from results that are not proven yet.
+// outcomeOf distinguishes proven misses from results that are not decided.
 func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	switch o {
 	case gates.Pass:
@@ -162,10 +211,10 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	case gates.Error:
 		return sign{"!", "ERROR", "error"}
 	case gates.Defer:
-		if r.ProvenWrong() {
-			return sign{"✗", "DEFER", "fail"}
+		if r == gates.ReasonInconclusive {
+			return sign{"◷", "DEFER", "open"}
 		}
-		return sign{"◷", "DEFER", "open"}
+		return sign{"✗", "DEFER", "fail"}
 	}
 	return sign{"…", "no verdict", "none"}
 }
