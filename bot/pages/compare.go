@@ -12,7 +12,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
@@ -157,7 +156,7 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 	var intervals []chart.Interval
 	for _, d := range p.Times() {
 		if d.Ratio != nil {
-			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: number.Gain(*d.Ratio, d.Lower, d.Upper)})
+			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: d.Gain()})
 		}
 	}
 	if intervals != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
 )
+
+var badgeTime = regexp.MustCompile(`^[0-9.]+ (?:µs|ms|s)\b`)
 
 // inBadge returns the one number of a badge: the candidate's time on the target shape, or on the
 // first shape by name.
@@ -22,9 +25,8 @@ func inBadge(t *testing.T, badge string, v *gates.Verdict) []mention {
 		names = targets
 	}
 	for _, word := range strings.Split(oneLine(htmlText(badge)), ": ") {
-		if _, time, ok := strings.Cut(word, " "); ok && len(names) > 0 && strings.Contains(time, "µs") {
-			time, _, _ = strings.Cut(time, " µs")
-			return []mention{{names[0], after, time}}
+		if _, time, ok := strings.Cut(word, " "); ok && len(names) > 0 && badgeTime.MatchString(time) {
+			return []mention{{names[0], after, badgeTime.FindString(time)}}
 		}
 	}
 	if len(names) > 0 && row.Outcome != "" {
@@ -56,7 +58,7 @@ func inJSON(t *testing.T, text string, names []string) []mention {
 			}
 		case map[string]any:
 			if shape, ok := value["shape"].(string); ok {
-				for key, kind := range map[string]kindOfFigure{"baseline": before, "candidate": after} {
+				for key, kind := range map[string]kindOfFigure{"baseline": before, "candidate": median} {
 					if side, ok := value[key].(map[string]any); ok {
 						add(shape, kind, side["p50"])
 					}
@@ -68,7 +70,7 @@ func inJSON(t *testing.T, text string, names []string) []mention {
 				}
 			}
 			if shape, ok := value["name"].(string); ok && value["kind"] == "time" {
-				for key, kind := range map[string]kindOfFigure{"a": before, "b": after, "ratio": speedup, "lower": lower, "upper": upper} {
+				for key, kind := range map[string]kindOfFigure{"a": before, "b": median, "ratio": speedup, "lower": lower, "upper": upper} {
 					add(shape, kind, value[key])
 				}
 			}

@@ -14,13 +14,17 @@ type kindOfFigure string
 
 const (
 	before  kindOfFigure = "the time before"
-	after   kindOfFigure = "the time after"
+	after   kindOfFigure = "the time after" // the time before divided by the speedup
+	median  kindOfFigure = "the candidate's own median"
 	speedup kindOfFigure = "the speedup"
 	lower   kindOfFigure = "the lower bound"
 	upper   kindOfFigure = "the upper bound"
 )
 
-var allFigures = []kindOfFigure{before, after, speedup, lower, upper}
+var (
+	allFigures = []kindOfFigure{before, after, speedup, lower, upper}
+	ofJSON     = []kindOfFigure{before, median, speedup, lower, upper} // programs read what was measured
+)
 
 // A mention is a number of a shape in some form of a report.
 type mention struct {
@@ -29,8 +33,8 @@ type mention struct {
 	text  string
 }
 
-// figureText matches numbers in every notation that a form may use: 4.84 µs, +45.3 %, 6.4×, 1.2e7.
-var figureText = regexp.MustCompile(`^([+-]?)(\d+(?:\.(\d+))?)(?:e(-?\d+))?(?: ?(%|×|µs))?$`)
+// figureText matches numbers in every notation that a form may use: 4.84 µs, 1.39 ms, +45.3 %, 6.4×, 2.9 % slower, 1.2e7.
+var figureText = regexp.MustCompile(`^([+-]?)(\d+(?:\.(\d+))?)(?:e(-?\d+))?(?: ?(%|×|µs|ms|s))?( slower)?$`)
 
 // read parses a number and returns its value and half a unit of its last digit. ok is false if the
 // text is not a number.
@@ -53,8 +57,18 @@ func (s mention) read() (value, half float64, ok bool) {
 	switch m[5] {
 	case "%":
 		value, half = value/100, half/100
+		if m[6] != "" {
+			value = -value
+		}
 	case "×":
+		if m[6] != "" { // it takes so many times as long
+			value, half = 1/value, 1/(value-half)-1/value
+		}
 		value--
+	case "ms":
+		value, half = 1e3*value, 1e3*half
+	case "s":
+		value, half = 1e6*value, 1e6*half
 	}
 	return value, half * (1 + 1e-6), true
 }
@@ -74,7 +88,7 @@ func roleOf(title string) string {
 		return title
 	case title == "baseline" || title == "a":
 		return "before"
-	case title == "candidate" || title == "b" || title == "candidate p50":
+	case title == "candidate" || title == "b":
 		return "after"
 	case title == "speedup" || title == "speedup of b" || title == "speedup [interval]":
 		return "speedup"
@@ -123,16 +137,25 @@ func (g grid) figures(names []string) []mention {
 		case "baseline":
 			add(before, cell("p50"))
 		case "candidate":
-			add(after, cell("p50"))
+			add(median, cell("p50"))
 		}
 		value, _, _ := strings.Cut(cell("speedup"), "[")
 		add(speedup, strings.TrimSpace(value))
 		for _, bounds := range intervalText.FindAllStringSubmatch(cell("speedup")+cell("interval"), 1) {
-			add(lower, bounds[1])
-			add(upper, bounds[2])
+			first, last := boundsOf(strings.TrimSpace(value), bounds[1], bounds[2])
+			add(lower, first)
+			add(upper, last)
 		}
 	}
 	return list
+}
+
+// boundsOf returns the bounds of a speedup. Those of a loss that is a factor are times, the shorter first.
+func boundsOf(value, first, last string) (lower, upper string) {
+	if strings.HasSuffix(value, "× slower") && first != "" && last != "" {
+		return last + " slower", first + " slower"
+	}
+	return first, last
 }
 
 // nameIn returns the shape that a cell begins with, after the mark of its result.
@@ -178,8 +201,8 @@ func (g grid) history(variant, target string, kind kindOfFigure, names []string)
 }
 
 const (
-	gainPattern = `([+−-]?\d+(?:\.\d+)?(?: ?%)|\d+(?:\.\d+)?×)`
-	timePattern = `(\d+(?:\.\d+)?(?:e\d+)?)`
+	gainPattern = `([+−-]?\d+(?:\.\d+)?(?: ?%|×)(?: slower)?)`
+	timePattern = `(\d+(?:\.\d+)?(?:e\d+)?(?: (?:µs|ms|s))?)`
 )
 
 // A pattern is one way to write the numbers of a shape in a line. The group "name" matches the
@@ -208,11 +231,25 @@ func patterns(names []string) []pattern {
 	}
 	return []pattern{
 		of(names, name+` `+gainPattern+interval, speedup, lower, upper),
-		of(names, name+` ([+−-]\d+(?:\.\d+)?(?: ?%))(?:$|\s)`, speedup), // summaries have no interval
+		of(names, name+` ([+−-]\d+(?:\.\d+)?(?: ?%)|\d+(?:\.\d+)?(?: %|×) slower)(?:$|\s)`, speedup), // summaries have no interval
 		of(names, name+` `+gainPattern+` between `+gainPattern+` and `+gainPattern, speedup, lower, upper),
 		of([]string{"speedup"}, `speedup `+gainPattern+`(?:`+interval+`)? on `+name+`(?:$|[\s;.])`, speedup, lower, upper),
-		of(names, name+`:? `+timePattern+` → `+timePattern+` µs(?:[ ,(]+`+gainPattern+`(?:`+interval+`)?)?`, allFigures...),
+		of(names, name+`:? `+timePattern+` → `+timePattern+`(?:[ ,(]+`+gainPattern+`(?: faster)?(?:`+interval+`)?)?`, allFigures...),
 	}
+}
+
+// inOneUnit completes figures that share a unit or a word: "57.6 → 46.1 µs", "1.75× slower [1.72×, 1.79×]".
+func inOneUnit(figures []string, kinds []kindOfFigure) {
+	at := func(kind kindOfFigure) *string {
+		if i := slices.Index(kinds, kind); i >= 0 {
+			return &figures[i]
+		}
+		return new(string)
+	}
+	if _, unit, ok := strings.Cut(*at(after), " "); ok && !strings.Contains(*at(before), " ") {
+		*at(before) += " " + unit
+	}
+	*at(lower), *at(upper) = boundsOf(*at(speedup), *at(lower), *at(upper))
 }
 
 // sentences finds numbers by patterns. A match starts at the beginning of a word.
@@ -233,7 +270,9 @@ func sentences(text string, all []pattern) []mention {
 				if m == nil {
 					continue
 				}
-				for i, found := range slices.Delete(slices.Clone(m), at, at+1)[1:] {
+				figures := slices.Delete(slices.Clone(m), at, at+1)[1:]
+				inOneUnit(figures, p.kinds)
+				for i, found := range figures {
 					if found != "" {
 						list = append(list, mention{m[at], p.kinds[i], found})
 					}

@@ -160,10 +160,12 @@ func TestFormsAreRead(t *testing.T) {
 		"HTML": {r.tables(htmlTables(`<table><thead><tr><th>shape<th>baseline<th>candidate<th>speedup<th>interval</thead><tbody>` +
 			`<tr><th scope="row"><strong>mission</strong> <span>S=2</span><td>57.63 µs<td>9.01&nbsp;µs<td>6.4×<td>[6.3×, 6.5×]</table>`)), want},
 		"a terminal": {r.tables(terminalTables("  shape    baseline  candidate  speedup\n                                [interval]\n  ───────  ────────  ─────────  ─────────────────\n  mission     57.63       9.01  6.4× [6.3×, 6.5×]\n")), bare},
-		"sides":      {r.tables(markdownTables("| shape | side | p50 |\n| --- | --- | --: |\n| `mission` | baseline | 57.63 |\n| `mission` | candidate | 9.01 |\n")), bare[:2]},
-		"a sentence": {r.text("PASS · k is 6.4× faster on mission: 57.63 → 9.01 µs, 6.4× [6.3×, 6.5×], and mission_causals 1 → 2 µs"), bare},
-		"a row":      {r.text("✓ ┆ ● mission −2.9 % [−3.6 %, −2.2 %] ┆ goal ≥ −2 %"), []mention{{"mission", speedup, "−2.9 %"}, {"mission", lower, "−3.6 %"}, {"mission", upper, "−2.2 %"}, {"mission", speedup, "−2.9 %"}}},
-		"a heading":  {r.text("slower on mission: 34.68 → 35.72 µs (−2.9 %, limit −2 %)"), []mention{{"mission", before, "34.68"}, {"mission", after, "35.72"}, {"mission", speedup, "−2.9 %"}}},
+		"sides":      {r.tables(markdownTables("| shape | side | p50 |\n| --- | --- | --: |\n| `mission` | baseline | 57.63 |\n| `mission` | candidate | 9.01 |\n")), []mention{{"mission", before, "57.63"}, {"mission", median, "9.01"}}},
+		"a sentence": {r.text("PASS · k is 6.4× faster on mission: 57.63 → 9.01 µs, 6.4× [6.3×, 6.5×], and mission_causals 1 → 2 µs"), want},
+		"a row":      {r.text("✓ ┆ ● mission 2.9 % slower [−3.6 %, −2.2 %] ┆ goal ≥ −2 %"), []mention{{"mission", speedup, "2.9 % slower"}, {"mission", lower, "−3.6 %"}, {"mission", upper, "−2.2 %"}, {"mission", speedup, "2.9 % slower"}}},
+		"a loss":     {r.text("✗ mission 28.0 → 49.0 µs, 1.75× slower [1.72×, 1.79×]"), []mention{{"mission", before, "28.0 µs"}, {"mission", after, "49.0 µs"}, {"mission", speedup, "1.75× slower"}, {"mission", lower, "1.79× slower"}, {"mission", upper, "1.72× slower"}}},
+		"two units":  {r.text("too slow on mission: 4.25 ms → 720 µs (+2.9 %, goal +10 %)"), []mention{{"mission", before, "4.25 ms"}, {"mission", after, "720 µs"}, {"mission", speedup, "+2.9 %"}}},
+		"a heading":  {r.text("slower on mission: 34.68 → 35.72 µs (2.9 % slower, limit 2 % slower)"), []mention{{"mission", before, "34.68 µs"}, {"mission", after, "35.72 µs"}, {"mission", speedup, "2.9 % slower"}}},
 		"a goal":     {r.text("To pass: win back the time on mission (asked speedup >= -2% on mission)"), nil},
 	} {
 		if diff := cmp.Diff(c.want, c.got, cmp.AllowUnexported(mention{})); diff != "" {
@@ -176,7 +178,7 @@ func TestFormsAreRead(t *testing.T) {
 		readerOf(truth{"small": nil, "target": nil}).terminal(terminal), cmp.AllowUnexported(mention{})); diff != "" {
 		t.Errorf("a role (-want +got):\n%s", diff)
 	}
-	for text, want := range map[string]float64{"−2.9 %": -0.029, "6.4×": 5.4, "34.68": 34.68, "1.2e7 µs": 1.2e7, "0 %": 0, "+1000 %": 10} {
+	for text, want := range map[string]float64{"−2.9 %": -0.029, "2.9 % slower": -0.029, "1.25× slower": -0.2, "6.4×": 5.4, "1.39 ms": 1390, "34.68": 34.68, "1.2e7 µs": 1.2e7, "0 %": 0, "+1000 %": 10} {
 		if got, half, ok := (mention{text: text}).read(); !ok || got-want > 1e-9 || want-got > 1e-9 || half <= 0 {
 			t.Errorf("%s is read as %v ± %v", text, got, half)
 		}

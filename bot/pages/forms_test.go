@@ -29,9 +29,10 @@ func truthOf(v *gates.Verdict) truth {
 			figures[before] = c.Baseline.P50
 		}
 		if c.Candidate != nil {
-			figures[after] = c.Candidate.P50
+			figures[after], figures[median] = c.Candidate.P50, c.Candidate.P50
 		}
 		if c.Baseline != nil && c.Candidate != nil {
+			figures[after] = c.Baseline.P50 / (1 + c.Speedup.Value)
 			figures[speedup] = c.Speedup.Value
 			if c.Speedup.Lower != nil && c.Speedup.Upper != nil {
 				figures[lower], figures[upper] = *c.Speedup.Lower, *c.Speedup.Upper
@@ -68,6 +69,7 @@ func (count *tally) hold(t *testing.T, form string, p piece, all truth, list []m
 		}
 		seen[mention{s.shape, s.kind, ""}] = true
 	}
+	holdSigns(t, form, p, list)
 	count.mu.Lock()
 	count.byForm[form] += len(list)
 	count.mu.Unlock()
@@ -76,6 +78,69 @@ func (count *tally) hold(t *testing.T, form string, p piece, all truth, list []m
 			if _, known := all[name][kind]; known && !seen[mention{name, kind, ""}] {
 				t.Errorf("%s: %s does not show %s on %s", p.name, form, kind, name)
 			}
+		}
+	}
+}
+
+// holdSigns checks that times and speedup of a shape do not contradict each other, and that every
+// speedup has the one notation.
+func holdSigns(t *testing.T, form string, p piece, list []mention) {
+	t.Helper()
+	shown := map[string]map[kindOfFigure][]float64{}
+	for _, s := range list {
+		value, _, ok := s.read()
+		if !ok {
+			continue // hold says so
+		}
+		if s.kind == speedup && form != "the verdict" && !strings.HasPrefix(form, "the API") && !notation(s.text, value) {
+			t.Errorf("%s: %s writes the speedup on %s as %q", p.name, form, s.shape, s.text)
+		}
+		if shown[s.shape] == nil {
+			shown[s.shape] = map[kindOfFigure][]float64{}
+		}
+		shown[s.shape][s.kind] = append(shown[s.shape][s.kind], value)
+	}
+	for shape, figures := range shown {
+		for _, from := range figures[before] {
+			for _, to := range figures[after] {
+				for _, gain := range figures[speedup] {
+					if (from-to)*gain < 0 {
+						t.Errorf("%s: %s shows %v → %v on %s, and a speedup of %v", p.name, form, from, to, shape, gain)
+					}
+				}
+			}
+		}
+	}
+}
+
+// notation reports whether a speedup is written as package number says: in percent below 2×, as a
+// factor from there, and a loss with its word.
+func notation(text string, value float64) bool {
+	switch percent := strings.HasSuffix(strings.TrimSuffix(text, " slower"), "%"); {
+	case strings.HasSuffix(text, " slower") && percent:
+		return !strings.HasPrefix(text, "−") && value > -0.335
+	case strings.HasSuffix(text, " slower"):
+		return value < -0.33
+	case percent:
+		return !strings.HasPrefix(text, "−") && value < 1.005
+	}
+	return value >= 0.995 && strings.HasSuffix(text, "×")
+}
+
+// holdSteps checks that a form names every shape that does not meet its goal among the steps to
+// pass.
+func holdSteps(t *testing.T, form string, p piece, text string) {
+	t.Helper()
+	v := p.verdict
+	switch v.Reason {
+	case gates.ReasonTooSlow, gates.ReasonRegression, gates.ReasonInconclusive:
+	default:
+		return
+	}
+	_, steps, found := strings.Cut(text, "To pass")
+	for _, c := range v.Comparisons {
+		if (c.Status == gates.Failed || c.Status == gates.Open) && (!found || !strings.Contains(steps, c.Label())) {
+			t.Errorf("%s: %s does not say how %s would pass", p.name, form, c.Label())
 		}
 	}
 }
@@ -116,7 +181,9 @@ func (r reader) page(text string) []mention {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // TestFormsAgree judges all committed evidence and checks that every form of a verdict shows the
-// same five numbers of a shape: the time before and after, the speedup, and its bounds.
+// same five numbers of a shape, in one notation: the time before and after, the speedup, and its
+// bounds. No time contradicts the sign of a speedup, and the steps to pass name every shape that
+// does not meet its goal.
 func TestFormsAgree(t *testing.T) {
 	count, verdicts := &tally{byForm: map[string]int{}}, 0
 	t.Run("of", func(t *testing.T) { // ends after the last of its folders
@@ -178,8 +245,10 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 			t.Helper()
 			count.hold(t, form, p, all, list, must...)
 		}
-		hold("the verdict", inJSON(t, marshalled(t, p.verdict), r.names), allFigures...)
-		hold("report.md", r.markdown(report.Markdown(p.verdict, report.Options{})), allFigures...)
+		hold("the verdict", inJSON(t, marshalled(t, p.verdict), r.names), ofJSON...)
+		whole := report.Markdown(p.verdict, report.Options{})
+		hold("report.md", r.markdown(whole), allFigures...)
+		holdSteps(t, "report.md", p, markdownText(whole))
 		for _, width := range []int{80, 120} {
 			hold("check in a terminal", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Width: width})))
 		}
@@ -187,15 +256,17 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 		hold("all details in a terminal", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Details: true})), allFigures...)
 		view := viewOf(t, p)
 		hold("the comment", r.markdown(present.Comment(view)), allFigures...)
+		holdSteps(t, "the comment", p, markdownText(present.Comment(view)))
 		for _, c := range present.Checks(view) {
 			hold("a check run", r.markdown(c.Title+"\n\n"+c.Summary+"\n\n"+c.Text))
 		}
 		hold("the run's page", r.page(page("/runs/"+p.name)), allFigures...)
+		holdSteps(t, "the run's page", p, htmlText(page("/runs/"+p.name)))
 		// The picture is missing if there are no intervals.
 		if status, picture := get("/runs/" + p.name + "/intervals.svg"); status == http.StatusOK {
 			hold("the picture of the intervals", r.text(htmlText(picture)))
 		}
-		hold("the API", inJSON(t, page("/api/v1/runs/"+p.name), r.names), allFigures...)
+		hold("the API", inJSON(t, page("/api/v1/runs/"+p.name), r.names), ofJSON...)
 		hold("the badge", inBadge(t, page("/badge/results/all/"+p.name+".svg"), p.verdict))
 		holdHistory(t, count, p, all, page("/kernels/results/all/"+p.name))
 		if i > 0 {
@@ -214,8 +285,8 @@ func holdComparison(t *testing.T, count *tally, a, b piece, page func(string) st
 		if d.Kind != "time" || d.A == nil || d.B == nil {
 			continue
 		}
-		all[d.Name] = map[kindOfFigure]float64{before: *d.A, after: *d.B}
-		if *d.A != a.verdict.ComparisonOf(d.Name).Candidate.P50 || *d.B != b.verdict.ComparisonOf(d.Name).Candidate.P50 {
+		all[d.Name] = map[kindOfFigure]float64{before: *d.A, after: *d.A / (1 + *d.Ratio), median: *d.B}
+		if *d.A != a.verdict.ComparisonOf(d.Name).CandidateTime() || *d.B != b.verdict.ComparisonOf(d.Name).CandidateTime() {
 			t.Errorf("%s and %s: the times on %s are not the verdicts'", a.name, b.name, d.Name)
 		}
 		for kind, value := range map[kindOfFigure]*float64{speedup: d.Ratio, lower: d.Lower, upper: d.Upper} {
@@ -228,7 +299,7 @@ func holdComparison(t *testing.T, count *tally, a, b piece, page func(string) st
 	count.hold(t, "compare in a terminal", b, all, r.terminal(report.CompareRuns(left, right, report.TerminalOptions{Width: 80})), before, after)
 	query := "/compare?" + url.Values{"a": {a.name}, "b": {b.name}}.Encode()
 	count.hold(t, "the compare page", b, all, r.page(page(query)), allFigures...)
-	count.hold(t, "the API of compare", b, all, inJSON(t, page("/api/v1"+query), r.names), allFigures...)
+	count.hold(t, "the API of compare", b, all, inJSON(t, page("/api/v1"+query), r.names), ofJSON...)
 }
 
 // holdHistory checks the histories that consist of this one step.

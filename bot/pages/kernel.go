@@ -33,6 +33,7 @@ type KernelPage struct {
 	// Branch means that the history shows the default branch; otherwise it shows every attempt.
 	Branch   bool           `json:"default_branch"`
 	Shapes   []History      `json:"history"`
+	Gained   *Gained        `json:"gained,omitempty"`
 	Trends   []Trend        `json:"-"`
 	Best     []BestState    `json:"best,omitempty"`
 	Variants []VariantTable `json:"by_device,omitempty"`
@@ -155,7 +156,48 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	slices.Reverse(main)
 	p.Shapes = s.histories(ctx, main, p.Branch)
 	p.Trends = s.trends(p.Shapes)
+	p.Gained = p.gained()
 	return p, nil
+}
+
+// Gained is the one factor of a kernel's page: what all its steps gained together on the target shape.
+type Gained struct {
+	Factor float64 `json:"factor"`
+	Shape  string  `json:"shape"`
+	Device string  `json:"device"`
+	// Of the default branch, Commits is the number of commits behind the factor. Otherwise it is that of Variant over From.
+	Commits int    `json:"commits,omitempty"`
+	Variant string `json:"variant,omitempty"`
+	From    string `json:"from,omitempty"`
+}
+
+// Words returns the factor in a sentence that says what it is the product of.
+func (g *Gained) Words() string {
+	if g.Commits > 0 {
+		return fmt.Sprintf("The default branch is %s as fast on %s as before its first measured commit: the product of the speedups of %s on %s.", number.Factor(g.Factor), g.Shape, number.Plural(g.Commits, "commit"), deviceName(g.Device))
+	}
+	return fmt.Sprintf("%s, the fastest variant that passed, is %s as fast on %s as %s: the product of the speedups of the steps between them on %s.", g.Variant, number.Factor(g.Factor), g.Shape, g.From, deviceName(g.Device))
+}
+
+// gained returns what the default branch has gained, or else the fastest variant that passed.
+func (p *KernelPage) gained() *Gained {
+	if p.Branch {
+		if len(p.Shapes) == 0 || p.Shapes[0].Factor <= 0 || len(p.Shapes[0].Points) < 2 {
+			return nil
+		}
+		h := p.Shapes[0]
+		return &Gained{Factor: h.Factor, Shape: h.Shape, Device: h.Device, Commits: len(h.Points)}
+	}
+	var best *Gained
+	for _, t := range p.Variants {
+		for _, row := range t.Rows {
+			passed := slices.ContainsFunc(row.Verdicts, func(w Word) bool { return w.Outcome == gates.Pass })
+			if passed && row.Gain != nil && row.Factor > 0 && (best == nil || row.Factor > best.Factor) {
+				best = &Gained{Factor: row.Factor, Shape: row.Shape, Device: t.Device, Variant: row.Variant, From: t.Rows[0].Variant}
+			}
+		}
+	}
+	return best
 }
 
 // histories returns one history for each shape and device, target shapes first.

@@ -86,3 +86,27 @@ func TestManyShapesInBrowser(t *testing.T) {
 	site := serverOf(t, manyShapes(t, nil))
 	browser.Open(t).Everything(site + "/runs/choose")
 }
+
+// TestTimesThatWereNotJudged checks that a run with a wrong output shows the times that were measured, without a judgement, and that a
+// comparison of two failed runs says why it has no times.
+func TestTimesThatWereNotJudged(t *testing.T) {
+	f := manyShapes(t, func(e *gates.Evidence) {
+		e.Correctness.Cases[3].Errors.Norm, e.Correctness.Cases[3].Errors.Bad = 0.9, 1000
+	})
+	get := siteOf(t, f)
+	_, body := get("/runs/choose")
+	for _, want := range []string{"DEFER", "not judged", "Geometric mean", "Samples of ", `aria-label="Times"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(body, "✓</span> pass</span><td class=\"figure\" data-label=\"A/A\"") {
+		t.Error("the page judges a time")
+	}
+	_, body = get("/compare?a=choose&b=choose")
+	for _, want := range []string{"A has no times: they were measured, and not judged", "B has no times:"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the comparison does not say %q", want)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30 s left", `class="chart funnel"`, "12:00:00  build: compiling the baseline\n12:00:01  correctness: comparing", "12:00:05  performance: measuring, round 4 of 20"},
 		"/runs/" + jobs["queued"]:           {"Number 1 in the queue", "starts in about 40 s"},
 		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
-		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="range first"`, "6.7× as fast as before the first", "<td class=\"figure\">6.7×", "What did not work"},
+		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="range first"`, "The default branch is 6.70× as fast on mission as before its first measured commit", "What did not work"},
 		"/policy?change=pr-1-7&kernel=sdpa": {"Rule <strong>default</strong>", "refactoring does not: it is for labels refactoring", "<th scope=\"row\">correctness<td class=\"text\">all shapes", "defers"},
 	} {
 		for _, want := range wants {
@@ -374,7 +374,7 @@ func TestBestMergedState(t *testing.T) {
 	w.settle()
 	site := w.site(pages.Everybody{}).URL
 	_, body := w.get(site + "/kernels/org/kernels/kernels/sdpa")
-	if want := "11111</code></a>; the default branch is at −20.0\u00a0%"; !strings.Contains(body, want) {
+	if want := "11111</code></a>; the default branch is 20.0\u00a0%\u00a0slower"; !strings.Contains(body, want) {
 		t.Errorf("the page does not say %q", want)
 	}
 	var kernel pages.KernelPage

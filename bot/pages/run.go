@@ -241,9 +241,6 @@ func (p *RunPage) Summary() string {
 	return report.InNotation(p.Verdict.Summary)
 }
 
-// ToPass returns what would make the verdict pass.
-func (p *RunPage) ToPass() []string { return report.ToPass(p.Verdict) }
-
 // Unenforced returns what the verdict says about rules that do not block.
 func (p *RunPage) Unenforced() [][]Piece {
 	var said [][]Piece

@@ -120,15 +120,12 @@ func rowOfStep(s report.Step, began bool) VariantRow {
 	}
 	row.P50 = map[string]float64{}
 	for _, c := range s.Verdict.Comparisons {
-		side := c.Candidate
-		if began {
-			side = c.Baseline
-		}
-		if side != nil && !c.Secret {
-			row.P50[c.Shape] = side.P50
-			if !began {
-				row.P50[c.Shape] = c.CandidateTime()
-			}
+		switch {
+		case c.Secret:
+		case began && c.Baseline != nil:
+			row.P50[c.Shape] = c.Baseline.P50
+		case !began && c.Candidate != nil:
+			row.P50[c.Shape] = c.CandidateTime()
 		}
 	}
 	for _, r := range s.Verdict.Resources {

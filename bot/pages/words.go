@@ -18,34 +18,22 @@ import (
 // functions are the functions that templates may call. None of them turns text into markup.
 func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
-		"ago":      func(t time.Time) string { return ago(s.Now(), t) },
-		"bytes":    number.Bytes,
-		"seconds":  number.Elapsed,
-		"about":    number.About,
-		"signed":   number.Percent,
-		"speedup":  func(v float64) string { return number.Speedup(v) },
-		"gain":     func(c gates.Comparison) string { return c.Speedup.Gain(goalsOf(c)...) },
-		"interval": func(c gates.Comparison) string { return c.Speedup.Interval(goalsOf(c)...) },
-		"words":    func(stored string) string { return strings.ReplaceAll(report.InNotation(stored), "`", "") },
-		"p":        number.P,
-		"gainOf": func(d report.Difference) string {
-			if d.Ratio == nil {
-				return ""
-			}
-			return number.Gain(*d.Ratio, d.Lower, d.Upper)
-		},
-		"intervalOf": func(d report.Difference) string {
-			if d.Ratio == nil {
-				return ""
-			}
-			return number.GainInterval(*d.Ratio, d.Lower, d.Upper)
-		},
-		"difference": differenceSign,
-		"asked":      asked,
-		"fine":       fine,
-		"faults":     faults,
-		"micros":     number.Time,
-		"factor":     report.Factor,
+		"ago":          func(t time.Time) string { return ago(s.Now(), t) },
+		"bytes":        number.Bytes,
+		"seconds":      number.Elapsed,
+		"about":        number.About,
+		"signed":       number.Percent,
+		"speedup":      func(v float64) string { return number.Speedup(v) },
+		"gain":         func(c gates.Comparison) string { return c.Speedup.Gain(goalsOf(c)...) },
+		"interval":     func(c gates.Comparison) string { return c.Speedup.Interval(goalsOf(c)...) },
+		"steps":        report.ToPass,
+		"words":        func(stored string) string { return strings.ReplaceAll(report.InNotation(stored), "`", "") },
+		"significance": number.P,
+		"difference":   differenceSign,
+		"asked":        asked,
+		"fine":         fine,
+		"faults":       faults,
+		"micros":       number.Time,
 		"time": func(v *float64) string {
 			if v == nil {
 				return "–"
@@ -166,16 +154,9 @@ func differenceSign(d report.Difference) sign {
 		return sign{"✓", "faster", "pass"}
 	case d.Class == "fail":
 		return sign{"✗", "slower", "fail"}
-	case d.Lower == nil || d.Upper == nil:
-		return sign{"?", "too few rounds to tell", "none"}
-	case *d.Upper-*d.Lower > 2*toldApart:
-		return sign{"?", "cannot tell (" + number.Reach(*d.Lower, *d.Upper) + ")", "none"}
 	}
-	return sign{"–", "no difference", "none"}
+	return sign{"?", d.Finding(), "none"}
 }
-
-// toldApart is the reach of an interval up to which it shows that two runs do not differ.
-const toldApart = 0.02
 
 // stepSign is gateSign for a gate with evidence. If an earlier gate failed, evidence exists that
 // nobody judged: "not run" next to a duration would be a contradiction.

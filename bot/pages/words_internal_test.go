@@ -7,19 +7,21 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// TestSigns checks that a proven defect looks different from missing evidence, for a gate and for a
+// TestSigns checks that a proven miss looks different from missing evidence, for a gate and for a
 // shape as for the verdict.
 func TestSigns(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  sign
 		want string
 	}{
-		"too slow":           {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonTooSlow}), "open"},
+		"too slow":           {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonTooSlow}), "fail"},
 		"inconclusive":       {gateSign(gates.GateResult{Status: gates.Open, Reason: gates.ReasonInconclusive}), "open"},
 		"slower than before": {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonRegression}), "fail"},
 		"wrong":              {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonCorrectness}), "fail"},
 		"passed":             {gateSign(gates.GateResult{Status: gates.Passed}), "pass"},
-		"target not reached": {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.Failed}), "open"},
+		"target not reached": {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.Failed}), "fail"},
+		"target undecided":   {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.Open}), "open"},
+		"not judged":         {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.NotRun}), "none"},
 		"guard broken":       {rowSign(gates.Comparison{Role: gates.RoleGuard, Status: gates.Failed}), "fail"},
 	} {
 		if c.got.Class != c.want || c.got.Mark == "" || c.got.Word == "" {

@@ -42,7 +42,7 @@ func figure(t *testing.T, text string) (value, half float64) {
 	case strings.HasSuffix(text, "%"):
 		return value / 100, half / 100
 	case strings.HasSuffix(text, "×") && slower: // the time is so many times as long
-		return -1/value - 1, half / value / value
+		return -1/value - 1, 1/(-value-half) + 1/value
 	case strings.HasSuffix(text, "×"):
 		return value - 1, half
 	}

@@ -61,11 +61,6 @@ func GainWords(value float64, lower, upper *float64, goals ...float64) string {
 	return s
 }
 
-// SpeedupBound is one bound of a gain, in the notation of the gain.
-func SpeedupBound(bound, value float64, goals ...float64) string {
-	return notationOf(value, nil, nil).bound(bound, goals)
-}
-
 // Reach is half the width of an interval around a gain: "±40 %".
 func Reach(lower, upper float64) string {
 	p := 100 * (upper - lower) / 2

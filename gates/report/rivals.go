@@ -23,10 +23,10 @@ func rivals(v *gates.Verdict) []block {
 	var failures []line
 	add := func(r gates.Rival) {
 		row := []line{shapes.cell(r.Shape, known[r.Shape].Dims), codeCell(r.Name), cell(dash), cell(number.Time(r.Stats.P50)), cell(dash)}
-		if c := known[r.Shape].Candidate; c != nil {
-			row[2] = cell(number.Time(c.P50))
-			if c.P50 > 0 && r.Stats.P50 > 0 {
-				row[4] = cell(number.Speedup(r.Stats.P50/c.P50 - 1))
+		if ours := known[r.Shape].CandidateTime(); ours > 0 {
+			row[2] = cell(number.Time(ours))
+			if r.Stats.P50 > 0 {
+				row[4] = cell(number.Speedup(r.Stats.P50/ours - 1))
 			}
 		}
 		rows = append(rows, row)
@@ -53,8 +53,8 @@ func rivals(v *gates.Verdict) []block {
 		blocks = append(blocks, newTable([]column{
 			shapes.column(),
 			{title: "rival"},
-			{title: "candidate p50", right: true},
-			{title: "rival p50", right: true},
+			{title: "candidate", right: true},
+			{title: "rival's time", right: true},
 			{title: "candidate over rival", right: true},
 		}, rows))
 	}

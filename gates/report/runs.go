@@ -44,8 +44,7 @@ func (d Difference) Finding() string {
 	case d.Ratio == nil || d.Lower == nil || d.Upper == nil:
 		return "not enough rounds to tell"
 	case d.Significant():
-		e := gates.Estimate{Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper}
-		return e.Words() + " " + e.Interval()
+		return number.GainWords(*d.Ratio, d.Lower, d.Upper) + " " + d.Interval()
 	case d.Noisy():
 		return "cannot tell (" + number.Reach(*d.Lower, *d.Upper) + ")"
 	}
@@ -55,6 +54,30 @@ func (d Difference) Finding() string {
 // Noisy reports whether the noise hides whether there is a difference.
 func (d Difference) Noisy() bool {
 	return !d.Significant() && d.Lower != nil && d.Upper != nil && *d.Upper-*d.Lower > 2*noise
+}
+
+// Gain is the speedup of B over A of a time, and Interval its interval; "" where they are not known.
+func (d Difference) Gain() string {
+	if d.Ratio == nil {
+		return ""
+	}
+	return number.Gain(*d.Ratio, d.Lower, d.Upper)
+}
+
+func (d Difference) Interval() string {
+	if d.Ratio == nil {
+		return ""
+	}
+	return number.GainInterval(*d.Ratio, d.Lower, d.Upper)
+}
+
+// ShownB is the time in B as Times has it; nil where there is none.
+func (d Difference) ShownB() *float64 {
+	if d.B == nil {
+		return nil
+	}
+	_, b := d.Times()
+	return &b
 }
 
 // Times is the time in A, and that in B as A's divided by the speedup, so that the two never contradict it.

@@ -3,6 +3,8 @@ package chart
 import (
 	"math"
 	"strings"
+
+	notation "github.com/kernelgate/kernelgate/gates/number"
 )
 
 // An Interval is one row of a forest plot. A nil bound or goal is unknown.
@@ -63,9 +65,9 @@ func Forest(title string, rows []Interval) string {
 }
 
 func (r Interval) words() string {
-	text := percent(r.Value)
+	text := notation.Gain(r.Value, r.Lower, r.Upper)
 	if r.Lower != nil && r.Upper != nil {
-		text += " between " + percent(*r.Lower) + " and " + percent(*r.Upper)
+		text += " " + notation.GainInterval(r.Value, r.Lower, r.Upper)
 	}
 	if r.Goal != nil {
 		text += ", goal " + percent(*r.Goal)
