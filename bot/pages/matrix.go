@@ -125,8 +125,16 @@ func caseMatrix(rows []gates.CaseRow) *Matrix {
 	return m.whole()
 }
 
+// normText writes the norm of an error. Among errors of a few hundredths of a per cent, smaller ones are all alike.
+func normText(norm float64) string {
+	if norm > 0 && norm < 5e-5 {
+		return "< 0.01 %"
+	}
+	return number.Share(norm)
+}
+
 func caseCell(sum gates.CaseRow) MatrixCell {
-	cell := MatrixCell{Text: number.Share(sum.Norm), Class: "good"}
+	cell := MatrixCell{Text: normText(sum.Norm), Class: "good"}
 	cell.Hint = fmt.Sprintf("worst |error| %.3g, mean %.3g", sum.MaxAbs, sum.MeanAbs)
 	if sum.Problem != "" {
 		cell.Hint += "; " + sum.Problem
