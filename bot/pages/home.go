@@ -30,10 +30,12 @@ type HomePage struct {
 	Kernels []KernelRow `json:"kernels"`
 	More    bool        `json:"more_kernels,omitempty"`
 	Running []Live      `json:"running"`
-	Queue   []Live      `json:"queue"`
-	Behind  int         `json:"more_in_queue,omitempty"` // queued runs that are not listed
-	Recent  []Row       `json:"recent"`
-	Runners []Runner    `json:"runners"`
+	// Searching are the searches that run.
+	Searching []TuningPage `json:"searching,omitempty"`
+	Queue     []Live       `json:"queue"`
+	Behind    int          `json:"more_in_queue,omitempty"` // queued runs that are not listed
+	Recent    []Row        `json:"recent"`
+	Runners   []Runner     `json:"runners"`
 }
 
 // A KernelRow shows a kernel on one device: its state on the default branch, and the open pull

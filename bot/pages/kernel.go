@@ -38,6 +38,7 @@ type KernelPage struct {
 	Best     []BestState    `json:"best,omitempty"`
 	Variants []VariantTable `json:"by_device,omitempty"`
 	Rivals   *RivalTable    `json:"rivals,omitempty"`
+	Searches []TuningPage   `json:"searches,omitempty"`
 	Runs     []Row          `json:"runs"`
 	Pages
 	Lost []Negative `json:"negative_results,omitempty"`
@@ -155,6 +156,9 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	p.Variants = s.variants(ctx, append(slices.Clone(latest), main...))
 	slices.Reverse(main)
 	p.Shapes = s.histories(ctx, main, p.Branch)
+	if p.Searches, err = s.searchesOf(ctx, id, folder, p.Kernel); err != nil {
+		return nil, err
+	}
 	p.Trends = s.trends(p.Shapes)
 	p.Gained = p.gained()
 	return p, nil

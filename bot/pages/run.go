@@ -54,6 +54,7 @@ type RunPage struct {
 	Attempts []Row              `json:"attempts,omitempty"`
 	Commands []Command          `json:"commands,omitempty"`
 	Override *Override          `json:"override,omitempty"`
+	Searches []SearchRun        `json:"searches,omitempty"`
 	Buttons  *Buttons           `json:"-"`
 	Occupied []Occupancy        `json:"occupancy,omitempty"`
 	Files    map[string]bool    `json:"files,omitempty"`
@@ -136,11 +137,13 @@ func (s *Server) run(ctx context.Context, v *visit) (any, error) {
 	if row.Change.Kind == "" {
 		return p, nil
 	}
-	if s.Act != nil && v.Login != "" {
+	_, searches := s.Source.(Searcher)
+	if buttons := s.Act != nil && v.Login != ""; buttons || searches {
 		state, err := s.Source.Change(ctx, row.Change)
 		if err != nil {
 			return nil, err
 		}
+		p.Searches = s.searchRuns(state, row.Folder)
 		p.Buttons = s.buttons(v, state, row.Head, row.Folder)
 	}
 	return p, s.story(ctx, p, row)
