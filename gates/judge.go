@@ -58,6 +58,9 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 			v.Builds = append(v.Builds, *b)
 		}
 	}
+	if len(v.Comparisons) == 0 && v.Outcome == Defer {
+		v.Unjudged = UnjudgedTimes(e)
+	}
 	j.write(v, concluded)
 	v.Trial = j.trial(p)
 	return v

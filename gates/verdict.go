@@ -77,6 +77,10 @@ type Verdict struct {
 	Notes       []string       `json:"notes,omitempty"`
 	Existing    []string       `json:"existing,omitempty"` // findings that the baseline has as well, by gate, in a few words
 	Findings    []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
+
+	// Unjudged is the times that were measured and that no gate judged, for a report. They follow from the evidence, so that a
+	// stored verdict does not have them: see UnjudgedTimes.
+	Unjudged []Comparison `json:"-"`
 }
 
 // Blocks reports whether the verdict keeps the change from being merged.

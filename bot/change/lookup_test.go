@@ -18,7 +18,7 @@ func TestNewResult(t *testing.T) {
 		{Shape: "same", Role: gates.RoleTarget, Same: true},
 	}}
 	r := NewResult(v)
-	if got := fmt.Sprint(r.P50, r.Speedups); got != "map[guarded:6 mission:8 new:7] map[mission:0.25]" {
+	if got := fmt.Sprint(r.P50, r.Speedups); got != "map[guarded:5.9405940594059405 mission:8 new:7] map[mission:0.25]" {
 		t.Errorf("got %s", got)
 	}
 	if r.Outcome != gates.Pass || r.Rule != "default" || r.Device != "L4" || r.Line == "" {

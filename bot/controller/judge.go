@@ -145,5 +145,10 @@ func (k *Controller) verdict(ctx context.Context, r change.Result) (*gates.Verdi
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, fmt.Errorf("reading a stored verdict: %w", err)
 	}
+	if v.Outcome == gates.Defer && v.Reason != gates.ReasonBuild && len(v.Comparisons) == 0 && r.Evidence != "" {
+		if e, err := k.evidence(ctx, r.Evidence); err == nil { // it may have expired
+			v.Unjudged = gates.UnjudgedTimes(e)
+		}
+	}
 	return v, nil
 }

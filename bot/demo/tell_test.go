@@ -18,7 +18,7 @@ func TestSummary(t *testing.T) {
 		want     string
 		expected bool
 	}{
-		{"as expected", gates.Verdict{Outcome: gates.Pass, Comparisons: timed}, "✓ stage2   PASS                 mission: 1805 µs → 231 µs", true},
+		{"as expected", gates.Verdict{Outcome: gates.Pass, Comparisons: timed}, "✓ stage2   PASS                 mission: 1.80\u00a0ms → 231\u00a0µs", true},
 		{"without times", gates.Verdict{Outcome: gates.Pass}, "✓ stage2   PASS", true},
 		{"otherwise", gates.Verdict{Outcome: gates.Defer, Reason: gates.ReasonTooSlow, Comparisons: timed}, "✗ stage2   DEFER (too-slow)     expected PASS", false},
 		{"another reason", gates.Verdict{Outcome: gates.Pass, Reason: gates.ReasonTooSlow}, "✗ stage2   PASS (too-slow)      expected PASS", false},

@@ -17,6 +17,7 @@ type Tune struct {
 	Shapes     []string `json:"shapes,omitempty"`
 	Variants   []string `json:"variants,omitempty"`
 	Minutes    int      `json:"minutes,omitempty"` // of measuring
+	Seconds    int      `json:"seconds,omitempty"` // in addition to the minutes
 	Candidates int      `json:"candidates,omitempty"`
 	Proposer   string   `json:"proposer,omitempty"`
 }
@@ -37,6 +38,7 @@ const (
 	DefaultCandidates, maxCandidates = 100, 500
 	DefaultProposer                  = "local"
 	minBisectRounds, maxBisectRounds = 4, 200
+	minBudget                        = 30 * time.Second
 )
 
 // proposers are the built-in proposers of a runner.
@@ -44,6 +46,14 @@ var proposers = []string{"grid", "random", "genetic", "local"}
 
 func (Tune) Name() string   { return "tune" }
 func (Bisect) Name() string { return "bisect" }
+
+// Budget is the time of measuring.
+func (t Tune) Budget() time.Duration {
+	if t.Minutes == 0 && t.Seconds == 0 {
+		return DefaultMinutes * time.Minute
+	}
+	return time.Duration(t.Minutes)*time.Minute + time.Duration(t.Seconds)*time.Second
+}
 
 func (t Tune) String() string {
 	words := []string{"/tune"}
@@ -55,7 +65,12 @@ func (t Tune) String() string {
 	add(t.Kernel, t.Kernel != "")
 	add("shapes="+strings.Join(t.Shapes, ","), len(t.Shapes) > 0)
 	add("variants="+strings.Join(t.Variants, ","), len(t.Variants) > 0)
-	add("budget="+strconv.Itoa(t.Minutes)+"m", t.Minutes > 0)
+	switch {
+	case t.Seconds > 0:
+		add("budget="+strconv.Itoa(60*t.Minutes+t.Seconds)+"s", true)
+	case t.Minutes > 0:
+		add("budget="+strconv.Itoa(t.Minutes)+"m", true)
+	}
 	add("candidates="+strconv.Itoa(t.Candidates), t.Candidates > 0)
 	add("proposer="+t.Proposer, t.Proposer != "")
 	return strings.Join(words, " ")
@@ -97,9 +112,10 @@ func readTune(arguments string) (Command, error) {
 			}
 		case "budget":
 			d, err := time.ParseDuration(value)
-			if t.Minutes = int(d / time.Minute); err != nil || t.Minutes < 1 || t.Minutes > maxMinutes || d%time.Minute != 0 {
-				return fmt.Errorf("budget: %s is not a time of measuring (write 1m to %dm)", code(value), maxMinutes)
+			if err != nil || d < minBudget || d > maxMinutes*time.Minute || d%time.Second != 0 {
+				return fmt.Errorf("budget: %s is not a time of measuring (write %.0fs to %dm, such as 90s)", code(value), minBudget.Seconds(), maxMinutes)
 			}
+			t.Minutes, t.Seconds = int(d/time.Minute), int(d%time.Minute/time.Second)
 		case "candidates":
 			n, ok := wholeNumber(value)
 			if t.Candidates = int(n); !ok || n < 1 || n > maxCandidates {

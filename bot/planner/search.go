@@ -91,7 +91,7 @@ func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners
 	}
 	job.Search = &runners.Search{Tune: &runners.TuneSearch{
 		Shapes: r.Tune.Shapes, Variants: r.Tune.Variants, Proposer: cmp.Or(r.Tune.Proposer, grammar.DefaultProposer),
-		Candidates: cmp.Or(r.Tune.Candidates, grammar.DefaultCandidates), Seconds: 60 * float64(cmp.Or(r.Tune.Minutes, grammar.DefaultMinutes)),
+		Candidates: cmp.Or(r.Tune.Candidates, grammar.DefaultCandidates), Seconds: r.Tune.Budget().Seconds(),
 	}}
 	return job, nil
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,6 +67,11 @@ func TestText(t *testing.T) {
 				rows = append(rows, hindsight.Judge(old, new, name, readEvidence(t, filepath.Join(root, "kernels", "sdpa_fp8", "evidence", name+".json"))))
 			}
 			golden(t, file, hindsight.Text(rows))
+			for line := range strings.Lines(hindsight.Text(rows)) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+					t.Errorf("a line has %d columns: %s", n, line)
+				}
+			}
 			if s := hindsight.Summarize(rows); s.Runs != len(names) || s.Flips+s.Lacking > len(names) || (file == "same.txt") != (s.Flips+s.Lacking == 0) {
 				t.Errorf("%+v", s)
 			}

@@ -209,28 +209,34 @@ func TestPowerText(t *testing.T) {
 		{Device: "NVIDIA L4", Rules: []string{"default"}, Role: "target", Goal: "speedup >= +10%", noise: &Noise{Device: "NVIDIA L4", Controls: 1, Rounds: 6, Shapes: 1}, Needs: "2 runs"},
 	}
 	want := `NVIDIA H200: noise of 798 recorded rounds in 133 A/A controls on 9 shapes
-  rules refactoring, default, guard speedup >= -2%:
-    a true −1 % passes in 82 % of 240 runs (95 % interval: 77 % to 87 %), after 8.4 rounds on average
-    an equal kernel passes in 100 % of 240 runs (95 % interval: 98 % to 100 %), after 6.1 rounds on average; 1 verdict blamed the runner
-    a false one (exactly −2 %) passes in 1 of 240 runs (95 % interval: 0.01 % to 2.3 %; the policy allows 2.5 %)
-  rule default, target speedup >= +10%:
-    a true +13 %: no run was simulated in time
-    a false one (exactly +10 %): no run was simulated in time
+  rules refactoring, default, guard speedup ≥_−2_%:
+    a true −1_% passes in 82_% of 240 runs (95_% interval: 77_% to 87_%),
+      after 8.4 rounds on average
+    an equal kernel passes in 100_% of 240 runs (95_% interval: 98_% to
+      100_%), after 6.1 rounds on average; 1 verdict blamed the runner
+    a false one (exactly −2_%) passes in 1 of 240 runs (95_% interval: 0.01_%
+      to 2.3_%; the policy allows 2.5_%)
+  rule default, target speedup ≥_+10_%:
+    a true +13_%: no run was simulated in time
+    a false one (exactly +10_%): no run was simulated in time
 NVIDIA L4: noise of 6 recorded rounds in 1 A/A control on 1 shape
-  rule default, target speedup >= +10%:
+  rule default, target speedup ≥_+10_%:
     not known. It needs 2 runs.
 `
-	if got := PowerText(all); got != want {
+	if got := strings.ReplaceAll(PowerText(all), "\u00a0", "_"); got != want {
 		t.Errorf("got\n%s", got)
 	}
 	suggested := SuggestText([]Suggestion{
 		{Device: "NVIDIA H200", Guard: 0.015, Controls: 133, Passed: 120, AlarmsAt: 2, AllPass: 0.02, Below: 0.0223},
 		{Device: "NVIDIA L4", Needs: "2 runs"},
 	})
-	want = `NVIDIA H200: guard: {speedup: ">= -1.5%"} had no alarm on 133 recorded A/A controls (half a percent less: 2 alarms). So many silent runs prove, at 95 %, that fewer than 2.2 % of runs have one. 120 of them pass with the rounds that were recorded, and all of them from -2% on.
+	want = `NVIDIA H200: guard: {speedup: ">= -1.5%"} had no alarm on 133 recorded A/A
+  controls (half a percent less: 2 alarms). So many silent runs prove, at 95_%,
+  that fewer than 2.2_% of runs have one. 120 of them pass with the rounds that
+  were recorded, and all of them from -2% on.
 NVIDIA L4: no guard is suggested. It needs 2 runs.
 `
-	if suggested != want {
+	if strings.ReplaceAll(suggested, "\u00a0", "_") != want {
 		t.Errorf("got\n%s", suggested)
 	}
 	if none := SuggestText(nil); none != "No guard can be suggested: the evidence has no A/A control.\n" {

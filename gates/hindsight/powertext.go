@@ -3,6 +3,9 @@ package hindsight
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // PowerText is the simulation for a terminal.
@@ -15,23 +18,23 @@ func PowerText(all []*Power) string {
 	for _, p := range all {
 		if p.Device != device {
 			device = p.Device
-			fmt.Fprintf(&b, "%s: noise of %s in %s on %s\n", device, counted(p.noise.Rounds, "recorded round"), counted(p.noise.Controls, "A/A control"), counted(p.noise.Shapes, "shape"))
+			b.WriteString(report.Hanging("", "  ", fmt.Sprintf("%s: noise of %s in %s on %s", device, counted(p.noise.Rounds, "recorded round"), counted(p.noise.Controls, "A/A control"), counted(p.noise.Shapes, "shape")), columns))
 		}
 		rules := "rule " + p.Rules[0]
 		if len(p.Rules) > 1 {
 			rules = "rules " + strings.Join(p.Rules, ", ")
 		}
-		fmt.Fprintf(&b, "  %s, %s %s:\n", rules, p.Role, p.Goal)
+		b.WriteString(report.Hanging("  ", "    ", fmt.Sprintf("%s, %s %s:", rules, p.Role, number.Condition(p.Goal)), columns))
 		if p.Needs != "" {
-			fmt.Fprintf(&b, "    not known. It needs %s.\n", p.Needs)
+			b.WriteString(report.Hanging("    ", "      ", fmt.Sprintf("not known. It needs %s.", p.Needs), columns))
 			continue
 		}
 		for i, r := range p.Rates {
 			if i > 0 {
-				b.WriteString("    " + r.gain() + "\n")
+				b.WriteString(report.Hanging("    ", "      ", r.gain(), columns))
 			}
 		}
-		b.WriteString("    " + p.Rates[0].exactly(p.Allows) + "\n")
+		b.WriteString(report.Hanging("    ", "      ", p.Rates[0].exactly(p.Allows), columns))
 	}
 	return b.String()
 }
@@ -45,7 +48,7 @@ func (r Rate) gain() string {
 	if near(r.Speedup, 0) {
 		who = "an equal kernel"
 	}
-	text := fmt.Sprintf("%s passes in %.0f %% of %s (95 %% interval: %s to %s), after %.1f rounds on average",
+	text := fmt.Sprintf("%s passes in %.0f\u00a0%% of %s (95\u00a0%% interval: %s to %s), after %.1f rounds on average",
 		who, 100*float64(r.Passed)/float64(r.Runs), counted(r.Runs, "run"), share(r.Lower), share(r.Upper), r.Rounds)
 	return text + r.blamed()
 }
@@ -55,7 +58,7 @@ func (r Rate) exactly(allows float64) string {
 	if r.Runs == 0 {
 		return fmt.Sprintf("a false one (exactly %s): no run was simulated in time", signed(r.Speedup))
 	}
-	return fmt.Sprintf("a false one (exactly %s) passes in %d of %s (95 %% interval: %s to %s; the policy allows %s)",
+	return fmt.Sprintf("a false one (exactly %s) passes in %d of %s (95\u00a0%% interval: %s to %s; the policy allows %s)",
 		signed(r.Speedup), r.Passed, counted(r.Runs, "run"), share(r.Lower), share(r.Upper), share(allows)) + r.blamed()
 }
 
@@ -69,16 +72,16 @@ func (r Rate) blamed() string {
 // share is a small share with two digits.
 func share(x float64) string {
 	if x > 0 && x < 0.1 {
-		return fmt.Sprintf("%.2g %%", 100*x)
+		return fmt.Sprintf("%.2g\u00a0%%", 100*x)
 	}
-	return fmt.Sprintf("%.0f %%", 100*x)
+	return fmt.Sprintf("%.0f\u00a0%%", 100*x)
 }
 
 func signed(x float64) string {
 	if near(x, 0) {
-		return "0 %"
+		return "0\u00a0%"
 	}
-	return strings.Replace(fmt.Sprintf("%+.3g %%", 100*x), "-", "−", 1)
+	return strings.Replace(fmt.Sprintf("%+.3g\u00a0%%", 100*x), "-", "−", 1)
 }
 
 // SuggestText is the suggestions for a terminal.
@@ -89,18 +92,18 @@ func SuggestText(all []Suggestion) string {
 	var b strings.Builder
 	for _, s := range all {
 		if s.Needs != "" {
-			fmt.Fprintf(&b, "%s: no guard is suggested. It needs %s.\n", s.Device, s.Needs)
+			b.WriteString(report.Hanging("", "  ", fmt.Sprintf("%s: no guard is suggested. It needs %s.", s.Device, s.Needs), columns))
 			continue
 		}
-		fmt.Fprintf(&b, "%s: guard: {speedup: \">= -%.3g%%\"} had no alarm on %s", s.Device, 100*s.Guard, counted(s.Controls, "recorded A/A control"))
+		text := fmt.Sprintf("%s: guard: {speedup: \">= -%.3g%%\"} had no alarm on %s", s.Device, 100*s.Guard, counted(s.Controls, "recorded A/A control"))
 		if s.AlarmsAt > 0 {
-			fmt.Fprintf(&b, " (half a percent less: %s)", counted(s.AlarmsAt, "alarm"))
+			text += fmt.Sprintf(" (half a percent less: %s)", counted(s.AlarmsAt, "alarm"))
 		}
-		fmt.Fprintf(&b, ". So many silent runs prove, at 95 %%, that fewer than %s of runs have one. %d of them pass with the rounds that were recorded", share(s.Below), s.Passed)
+		text += fmt.Sprintf(". So many silent runs prove, at 95\u00a0%%, that fewer than %s of runs have one. %d of them pass with the rounds that were recorded", share(s.Below), s.Passed)
 		if s.AllPass > s.Guard {
-			fmt.Fprintf(&b, ", and all of them from -%.3g%% on", 100*s.AllPass)
+			text += fmt.Sprintf(", and all of them from -%.3g%% on", 100*s.AllPass)
 		}
-		b.WriteString(".\n")
+		b.WriteString(report.Hanging("", "  ", text+".", columns))
 	}
 	return b.String()
 }

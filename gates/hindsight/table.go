@@ -10,20 +10,21 @@ import (
 // Text is the rows for a terminal: the verdicts that would be different, with the reason, the runs
 // that would need more evidence, and the summary.
 func Text(rows []Row) string {
-	var flips, lacking [][]string
+	var flips, lacking strings.Builder
 	for _, r := range rows {
-		run := report.Clip(report.Plain(r.Run), maxCell)
+		run := report.Clip(report.Plain(r.Run), maxCell) + ", " + r.Kernel + ": "
 		switch {
 		case r.Lacks != nil:
-			lacking = append(lacking, []string{run, r.Kernel, r.Old.String(), r.Lacks.String()})
+			lacking.WriteString(report.Hanging("  ", "    ", run+r.Old.String()+"; lacks "+r.Lacks.String(), columns))
 		case r.Flips():
-			flips = append(flips, []string{run, r.Kernel, r.Old.String(), r.New.String(), why(r)})
+			flips.WriteString(report.Hanging("  ", "    ", run+r.Old.String()+" → "+r.New.String(), columns))
+			flips.WriteString(report.Hanging("    ", "    ", why(r), columns))
 		}
 	}
 	var b strings.Builder
-	section(&b, "Verdicts that would be different:", []string{"run", "kernel", "old policy", "new policy", "because"}, flips)
-	section(&b, "Runs that would need more evidence:", []string{"run", "kernel", "old policy", "the new policy lacks"}, lacking)
-	b.WriteString(Summarize(rows).String() + "\n")
+	section(&b, "Verdicts that would be different, by the old and the new policy:", flips.String())
+	section(&b, "Runs that would need more evidence for the new policy:", lacking.String())
+	b.WriteString(report.Hanging("", "", Summarize(rows).String(), columns))
 	return b.String()
 }
 
@@ -33,19 +34,17 @@ func why(r Row) string {
 	if r.Old.Rule != r.New.Rule {
 		text = fmt.Sprintf("rule %s, not %s: %s", r.New.Rule, r.Old.Rule, text)
 	}
-	return report.Clip(report.Plain(text), maxReason)
+	return report.Clip(report.InNotation(report.Plain(text)), maxReason)
 }
 
-const maxCell, maxReason = 100, 200
+const (
+	columns            = 80 // of a terminal that nobody widened
+	maxCell, maxReason = 100, 300
+)
 
-// section writes a table with its title; nothing where there are no rows.
-func section(b *strings.Builder, title string, columns []string, rows [][]string) {
-	if len(rows) == 0 {
-		return
+// section writes lines with their title; nothing where there are none.
+func section(b *strings.Builder, title, lines string) {
+	if lines != "" {
+		fmt.Fprintf(b, "%s\n\n%s\n", title, lines)
 	}
-	fmt.Fprintf(b, "%s\n\n", title)
-	for _, line := range report.Aligned(append([][]string{columns}, rows...)) {
-		b.WriteString("  " + line + "\n")
-	}
-	b.WriteByte('\n')
 }

@@ -19,11 +19,18 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	say := func(text string) { w.b.WriteString(strings.Join(wrap(text, opt.Width), "\n") + "\n") }
 	var drawn []gates.Comparison
 	var timed, counted []Difference
-	same := 0
+	same, alone := 0, map[string][]string{}
 	for _, d := range Differences(a, b) {
 		switch {
 		case d.Kind == "time":
 			timed, drawn = append(timed, d), append(drawn, d.asSpeedup())
+		case d.Kind != "time" && (d.A == nil) != (d.B == nil):
+			side := d.side()
+			name := Plain(d.Name)
+			if d.Kind == "error" {
+				name = "error on " + name
+			}
+			alone[side] = append(alone[side], name)
 		case d.Kind == "resource" && d.Significant():
 			counted = append(counted, d)
 		case d.Kind == "resource":
@@ -35,7 +42,7 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	}
 	w.b.WriteString("\n")
 	if len(timed) == 0 {
-		say("Neither of them was timed.")
+		say(untimed(a, b))
 	}
 	pictures := bars(drawn)
 	for i, d := range timed {
@@ -58,12 +65,50 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	if same > 0 {
 		say(fmt.Sprintf("  · %s of the resources did not change", number.Plural(same, "figure")))
 	}
+	for _, side := range []string{"A", "B"} {
+		if names := alone[side]; len(names) > 0 {
+			say(fmt.Sprintf("  · only in %s: %s", side, strings.Join(names[:min(len(names), aloneShown)], ", ")) + more(len(names)-aloneShown))
+		}
+	}
 	w.b.WriteString("\n")
 	if text := apart(a.Evidence, b.Evidence); text != "" {
 		say(clean(text))
 	}
 	say("┆ marks the speed of A; right of it B is faster. " + NotSideBySide)
 	return w.b.String()
+}
+
+// aloneShown is how many figures that only one run has are named.
+const aloneShown = 8
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", n)
+}
+
+// side is the run that has a figure that the other lacks.
+func (d Difference) side() string {
+	if d.B == nil {
+		return "A"
+	}
+	return "B"
+}
+
+// untimed says why there are no times to compare.
+func untimed(a, b Result) string {
+	text := "Neither of them was timed"
+	var why []string
+	for i, r := range []Result{a, b} {
+		if v := r.Verdict; v != nil && v.Outcome != gates.Pass {
+			why = append(why, fmt.Sprintf("%c ended with %s: %s", "AB"[i], wordAndReason(v), lowered(summary(v))))
+		}
+	}
+	if why == nil {
+		return text + "."
+	}
+	return text + ". " + strings.Join(why, ". ") + "."
 }
 
 // asSpeedup is a time as the bars draw it.

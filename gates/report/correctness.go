@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -121,6 +122,9 @@ func casesWords(rows []gates.CaseRow, determinism, parity *bool) string {
 	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.Existing > 0 }) {
 		said = append(said, "“As before”: the baseline fails on the same inputs at least as badly.")
 	}
+	if slices.ContainsFunc(rows, compared) {
+		said = append(said, "Errors are against the reference: |err| of an element, and the norm error of the whole output, relative to the norm of the reference. “Bad” is the share of elements beyond the manifest's tolerance.")
+	}
 	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.EndToEnd != nil }) {
 		said = append(said, "“vs unquantised” is max |err| against the reference on the inputs before quantisation.")
 	}
@@ -138,13 +142,24 @@ func caseRow(shapes shapeColumn, r gates.CaseRow) []line {
 	row := []line{shapes.cell(r.Shape, r.Dims), inputs, passedOf(r), cell(dash), cell(dash), cell(dash), cell(dash), cell(dash), caseNotes(r)}
 	if compared(r) {
 		row[3], row[4] = cell(number.Significant(r.MaxAbs, 4)), cell(number.Significant(r.MeanAbs, 3))
-		row[5], row[6] = cell(number.Significant(r.Norm, 3)), cell(number.Share(r.BadShare))
+		row[5], row[6] = cell(normShare(r.Norm)), cell(number.Share(r.BadShare))
+		if m := boundMissed.FindStringSubmatch(r.Problem); m != nil {
+			column := map[string]int{"max |err|": 3, "mean |err|": 4, "norm error": 5}[m[2]]
+			row[column] = append(row[column], text(" ("+number.Condition(m[4])+")"))
+		}
 	}
 	if r.EndToEnd != nil {
 		row[7] = cell(number.Significant(*r.EndToEnd, 4))
 	}
 	return row
 }
+
+// boundMissed is the problem of a row whose error is beyond its bound. The error's column shows the worst of the row's cases, and the
+// problem the first.
+var boundMissed = regexp.MustCompile(`^seed (\d+): (norm error|max \|err\||mean \|err\|) (\S+) \(asked ([^)]*)\)$`)
+
+// normShare is the norm of an error relative to that of the reference, as sentences have it: 43.7 %.
+func normShare(x float64) string { return number.Significant(100*x, 3) + string(nbsp) + "%" }
 
 func passedOf(r gates.CaseRow) line {
 	s := signPass
@@ -173,8 +188,12 @@ func caseNotes(r gates.CaseRow) line {
 		}
 		l = append(l, more...)
 	}
-	if r.Problem != "" {
-		add(prose(r.Problem)...)
+	switch m := boundMissed.FindStringSubmatch(r.Problem); {
+	case r.Problem == "" || m != nil && r.Total == 1: // its column has the error and the bound
+	case m != nil:
+		add(text("first: seed " + m[1] + ", " + InNotation(m[3])))
+	default:
+		add(prose(InNotation(r.Problem))...)
 	}
 	switch {
 	case r.Existing <= 0:

@@ -65,7 +65,7 @@ func TestHeadline(t *testing.T) {
 		{"sanitizer", raced(), "DEFER · `sdpa_fp8`: racecheck: a race between write and read of shared memory in sdpa.cu:123 and :140 (6,144 hazards); 1 more"},
 		{"suspicious", suspicious(), "DEFER · `sdpa_fp8`: too good to be true: mission takes 1.021 µs, and the device needs at least 2.219 µs for this work"},
 		{"same code", sameCode(), "DEFER · `sdpa_fp8`: too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup ≥_+10_% on mission)"},
-		{"runner", faulty(), "ERROR · `sdpa_fp8`: the runner is not fit to measure: the A/A control on mission is +4.1_% [+3.6_%, +4.7_%] instead of 0: two copies of the baseline differ by more than the allowed 2%"},
+		{"runner", faulty(), "ERROR · `sdpa_fp8`: the runner is not fit to measure: the A/A control on mission is +4.1_% [+3.6_%, +4.7_%] instead of 0: two copies of the baseline differ by more than the allowed 2_%"},
 		{"no name", nameless, "PASS · the kernel is 16.1_% faster on `mission`: 1.39 → 1.20_ms"},
 		{"a name with a backtick", backticks, "PASS · `a'b` is 16.1_% faster on `mission`: 1.39 → 1.20_ms"},
 	} {

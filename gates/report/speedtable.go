@@ -31,6 +31,9 @@ func speeds(v *gates.Verdict) []block {
 	if v.Outcome != gates.Pass && v.Outcome != gates.Defer {
 		return nil // the times of a runner that is not fit to measure are no comparison
 	}
+	if len(v.Comparisons) == 0 {
+		return unjudged(v)
+	}
 	shown, hidden := byUrgency(v)
 	var blocks []block
 	if len(shown) > 0 {
@@ -58,6 +61,29 @@ func speeds(v *gates.Verdict) []block {
 		}
 	}
 	return blocks
+}
+
+// unjudged is the times that were measured although an earlier gate decided.
+func unjudged(v *gates.Verdict) []block {
+	if len(v.Unjudged) == 0 {
+		return nil
+	}
+	times := speedTable(v, v.Unjudged[:min(len(v.Unjudged), rowsShown)])
+	said := "Measured, and not judged: the verdict hangs on " + reasonWords(v.Reason) + "."
+	if more := len(v.Unjudged) - rowsShown; more > 0 {
+		said += fmt.Sprintf(" %s more.", number.Plural(more, "shape"))
+	}
+	return []block{times, paragraph{cell(said)}}
+}
+
+func reasonWords(r gates.Reason) string {
+	switch r {
+	case gates.ReasonCorrectness:
+		return "wrong outputs"
+	case gates.ReasonResources:
+		return "resources"
+	}
+	return "an earlier gate"
 }
 
 // hiddenSpeeds is the shapes that are not visible, and those of a verdict whose times are not

@@ -15,6 +15,7 @@ var (
 	// No speedup is slower: something is.
 	speedupSlower = regexp.MustCompile(`speedup (` + slowerText + `)`)
 	tailSlower    = regexp.MustCompile(`the speedup of (the \w+) is (` + slowerText + `)`)
+	bareShare     = regexp.MustCompile(`([0-9])%`)
 	storedAsked   = regexp.MustCompile(`ask(?:ed|s only) [^);]*[<>]=? ?[^);]*`)
 )
 
@@ -39,7 +40,7 @@ func InNotation(s string) string {
 	if !strings.Contains(s, "machine code ") || !strings.Contains(s, "→") { // else the share is that of the code's size
 		s = gainsInNotation(s)
 	}
-	return storedAsked.ReplaceAllStringFunc(s, number.Condition)
+	return bareShare.ReplaceAllString(storedAsked.ReplaceAllStringFunc(s, number.Condition), "$1"+string(nbsp)+"%")
 }
 
 func gainsInNotation(s string) string {
@@ -48,15 +49,16 @@ func gainsInNotation(s string) string {
 		value, ok := shareOf(m[2])
 		lower, bounded := shareOf(m[3])
 		upper, closed := shareOf(m[4])
+		factor := strings.Contains(number.Speedup(value), "×")
 		switch {
 		case m[1] != "" || !ok:
-			return found
-		case bounded && closed:
+		case factor && bounded && closed:
 			return number.Gain(value, &lower, &upper) + " " + strings.ReplaceAll(number.GainInterval(value, &lower, &upper), ","+string(nbsp), ", ")
-		case value < 0 && !strings.Contains(number.Speedup(value), "×"):
-			return strings.TrimPrefix(found, minus) + number.Slower
-		case strings.Contains(number.Speedup(value), "×"):
+		case factor:
 			return number.Speedup(value)
+		case value < 0: // with the digits that are there
+			figure, interval, _ := strings.Cut(found, "%")
+			return strings.TrimPrefix(figure, minus) + "%" + number.Slower + interval
 		}
 		return found
 	})

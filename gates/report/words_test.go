@@ -1,6 +1,11 @@
 package report
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
 
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ name, got, want string }{
@@ -15,5 +20,33 @@ func TestWords(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, c.got, c.want)
 		}
+	}
+}
+
+// The times of a verdict on wrong outputs are shown if they were measured, without marks: nobody judged them.
+func TestUnjudgedTimesAreShown(t *testing.T) {
+	v := wrong()
+	v.Comparisons = nil
+	if text := Markdown(v, Options{}); strings.Contains(text, "not judged") {
+		t.Errorf("times that nobody measured:\n%s", text)
+	}
+	v.Unjudged = passing().Comparisons
+	for i := range v.Unjudged {
+		v.Unjudged[i].Goal, v.Unjudged[i].Status = "", gates.NotRun
+	}
+	for form, text := range map[string]string{"Markdown": Markdown(v, Options{}), "a terminal": Terminal(v, TerminalOptions{Width: 80})} {
+		for _, want := range []string{"Measured, and not judged: the verdict hangs on wrong outputs.", "1.20\u00a0ms", "+16.1\u00a0%"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q:\n%s", form, want, text)
+			}
+		}
+	}
+}
+
+// Two runs that were not timed say why.
+func TestCompareSaysWhyNothingIsThere(t *testing.T) {
+	text := CompareRuns(Result{Verdict: wrong(), Evidence: &gates.Evidence{Kernel: "a"}}, Result{Verdict: overBudget(), Evidence: &gates.Evidence{Kernel: "a"}}, TerminalOptions{})
+	if !strings.Contains(text, "A ended with DEFER (correctness): the output is wrong in 10 of 12 cases") || !strings.Contains(text, "B ended with DEFER (resources): over budget: ") {
+		t.Error(text)
 	}
 }

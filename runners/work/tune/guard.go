@@ -78,7 +78,7 @@ func (g *guard) refuse(id string, speedups map[string]float64) *arm.Refusal {
 		if err == nil && d.PBelow(g.limits[shape]) <= g.shares[interim] {
 			return &arm.Refusal{
 				Gate: gates.GatePerformance, Reason: gates.ReasonRegression,
-				Text: fmt.Sprintf("speedup %s on %s, proven in %d rounds (the policy asks for at least %s)", number.Speedup(d.Estimate-1), shape, d.Rounds, number.Speedup(g.limits[shape]-1)),
+				Text: fmt.Sprintf("speedup %s on %s, proven in %d rounds (the policy asks for at least %s)", number.Speedup(d.Estimate-1), shape, d.Rounds, number.Percent(g.limits[shape]-1)),
 			}
 		}
 	}

@@ -15,6 +15,8 @@ import (
 type ReportOptions struct {
 	Width int // in characters; 0 means 100
 	All   bool
+	// Comment leaves out what only a terminal has, such as flags.
+	Comment bool
 }
 
 // maxShown is how many slower candidates are shown.
@@ -112,13 +114,17 @@ func (r *Result) counts(opt ReportOptions) []string {
 	}
 	var lines []string
 	if hidden := r.hidden(); hidden > 0 && !opt.All {
-		lines = append(lines, fmt.Sprintf("%s not shown (--all shows all).", number.Plural(hidden, "slower candidate")+isAre(hidden)))
+		where := " (--all shows all)"
+		if opt.Comment {
+			where = ""
+		}
+		lines = append(lines, fmt.Sprintf("%s not shown%s.", number.Plural(hidden, "slower candidate")+isAre(hidden), where))
 	}
 	if n := by[Duplicate]; n > 0 {
 		lines = append(lines, fmt.Sprintf("%s the machine code and the launch of another, and %s not measured.", number.Plural(n, "candidate")+map[bool]string{true: " has", false: " have"}[n == 1], wasWere(n)))
 	}
 	if n := by[Waiting]; n > 0 {
-		lines = append(lines, fmt.Sprintf("%s not measured, because the budget was spent (raise --budget).", number.Plural(n, "candidate")+" "+wasWere(n)))
+		lines = append(lines, fmt.Sprintf("%s not measured, because the budget was spent.", number.Plural(n, "candidate")+" "+wasWere(n)))
 	}
 	return lines
 }
@@ -150,9 +156,9 @@ func (r *Result) Conclusion() string {
 	case r.Spent && r.Replayed:
 		certain = "The race is not decided: the log has no further round with all of its arms."
 	case r.Spent:
-		certain = "The race is not decided: the budget was spent (raise --budget, or narrow the space)."
+		certain = "The race is not decided: the budget was spent (a larger budget or fewer candidates may decide it)."
 	default:
-		certain = fmt.Sprintf("The race is not decided after %d rounds (raise --epsilon or --max-rounds).", r.Header.MaxRounds)
+		certain = fmt.Sprintf("The race is not decided after %d rounds (more rounds, or a larger difference to look for, may decide it).", r.Header.MaxRounds)
 	}
 	switch last := len(r.Confirmed) - 1; {
 	case r.Winner != "":

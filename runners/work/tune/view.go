@@ -187,5 +187,9 @@ func (v *View) Headline() string {
 	if len(v.Elite) > 0 && v.Elite[0].Speedup != nil {
 		best = fmt.Sprintf("; best %s, %s", v.Elite[0].Name, number.Speedup(*v.Elite[0].Speedup))
 	}
-	return fmt.Sprintf("%s of %s, %s, %.0f s of measuring%s", number.Plural(v.Tried, "candidate"), v.Points, number.Plural(v.Rounds, "round"), v.Seconds, best)
+	spent := fmt.Sprintf("%.0f s of measuring", v.Seconds)
+	if v.Budget > 0 && !v.Ended {
+		spent = fmt.Sprintf("%.0f of %.0f s of measuring", v.Seconds, v.Budget)
+	}
+	return fmt.Sprintf("%s of %s, %s, %s%s", number.Plural(v.Tried, "candidate"), v.Points, number.Plural(v.Rounds, "round"), spent, best)
 }

@@ -74,7 +74,7 @@ func tuned(ctx context.Context, host arm.Host, job runners.Job, scratch string, 
 	result := s.Result
 	r := &search.Report{
 		Kind: search.Tune, Kernel: job.Manifest.Name, Device: result.Header.Device, Found: result.Winner != "",
-		Headline: result.Conclusion(), Text: result.Report(tune.ReportOptions{}), Seconds: result.Seconds,
+		Headline: result.Conclusion(), Text: result.Report(tune.ReportOptions{Comment: true}), Seconds: result.Seconds,
 	}
 	if r.Found {
 		r.Diff = tune.Diff(s.ManifestFile, s.Manifest, result.Find(result.Winner).Candidate, s.Sources, s.PathOf)
