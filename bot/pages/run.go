@@ -213,8 +213,8 @@ func (p *RunPage) draw() {
 		}
 		p.Heading = pieces(report.Headline(v), report.Word(v))
 		rows := byMargin(v.Comparisons)
-		if len(rows) == 0 {
-			rows = unjudged(p.Evidence)
+		if len(rows) == 0 && p.Evidence != nil {
+			rows = byMargin(gates.UnjudgedTimes(p.Evidence))
 		}
 		p.Times, p.Overview, p.Speeds = timeRows(rows), overviewOf(rows), speedMatrix(rows, p.Evidence)
 		for _, c := range v.Correctness {

@@ -11,7 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/number"
-	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
 // A TimeRow is a shape's times, with its interval drawn against its goal.
@@ -37,24 +36,6 @@ func timeRows(rows []gates.Comparison) []TimeRow {
 		list[i] = TimeRow{Comparison: rows[i], Margin: picture(drawn)}
 	}
 	return list
-}
-
-// unjudged returns the times of a run that failed before they were judged.
-func unjudged(e *gates.Evidence) []gates.Comparison {
-	if e == nil || e.Performance == nil {
-		return nil
-	}
-	const level = 0.05
-	var rows []gates.Comparison
-	for _, p := range gates.PairedSpeeds(e, level/2, level/2) {
-		c := gates.Comparison{Shape: p.Shape, Dims: p.Dims, Role: gates.RoleInfo, Status: gates.NotRun, Same: p.Same}
-		if !p.Same {
-			c.Baseline, c.Candidate = &stats.Summary{P50: p.Baseline}, &stats.Summary{P50: p.Candidate}
-			c.Speedup = gates.Estimate{Value: p.Speed - 1, Lower: new(p.Lower - 1), Upper: new(p.Upper - 1)}
-		}
-		rows = append(rows, c)
-	}
-	return rows
 }
 
 // byMargin sorts shapes: those that failed or are undecided first, then by the distance between the interval and the goal.
