@@ -159,7 +159,7 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	if p.Searches, err = s.searchesOf(ctx, id, folder, p.Kernel); err != nil {
 		return nil, err
 	}
-	p.Trends = s.trends(p.Shapes)
+	p.Trends = s.trends(p.Shapes, p.Rivals)
 	p.Gained = p.gained()
 	return p, nil
 }
@@ -204,16 +204,17 @@ func (p *KernelPage) gained() *Gained {
 	return best
 }
 
-// histories returns one history for each shape and device, target shapes first.
+// histories returns one history for each shape and device, target shapes first, then those that were timed most often.
 func (s *Server) histories(ctx context.Context, runs []ledger.RunRow, branch bool) []History {
 	verdicts := make([]*digest, len(runs))
 	for i, r := range runs {
 		verdicts[i] = s.digest(ctx, r.Verdict)
 	}
-	names, targets := map[[2]string]bool{}, map[string]bool{}
+	names, targets, times := map[[2]string]bool{}, map[string]bool{}, map[string]int{}
 	for _, r := range runs {
 		for shape := range r.P50 {
 			names[[2]string{shape, r.Device}] = true
+			times[shape]++
 		}
 		for shape := range r.Speedups {
 			targets[shape] = true
@@ -223,7 +224,7 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow, branch boo
 		if targets[a[0]] != targets[b[0]] {
 			return map[bool]int{true: -1, false: 1}[targets[a[0]]]
 		}
-		return slices.Compare(a[:], b[:])
+		return cmp.Or(cmp.Compare(times[b[0]], times[a[0]]), slices.Compare(a[:], b[:]))
 	})
 	var list []History
 	for _, key := range keys[:min(len(keys), kernelShapes)] {
@@ -277,7 +278,7 @@ func gained(h History, verdicts []*digest) float64 {
 }
 
 // trends returns one chart for each shape, with a line for each device.
-func (s *Server) trends(histories []History) []Trend {
+func (s *Server) trends(histories []History, rivals *RivalTable) []Trend {
 	var devices []string
 	var list []Trend
 	for _, h := range histories {
@@ -308,7 +309,14 @@ func (s *Server) trends(histories []History) []Trend {
 			}
 			series = append(series, line)
 		}
-		t.Chart = picture(chart.Trend(t.Shape, "µs per launch", len(places), series, marks))
+		labels := make([]string, len(places))
+		for _, h := range t.Lines {
+			for _, p := range h.Points {
+				at, _ := slices.BinarySearch(places, p.place)
+				labels[at] = cmp.Or(p.Head[:min(len(p.Head), 7)], p.Job)
+			}
+		}
+		t.Chart = picture(chart.Trend(t.Shape, "µs per launch", labels, series, marks, rivals.fastest(t)))
 	}
 	return list
 }

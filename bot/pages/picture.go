@@ -184,7 +184,7 @@ func roofline(e *gates.Evidence, v *gates.Verdict) template.HTML {
 			spots = append(spots, chart.Spot{Name: c.Label() + ", baseline", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Baseline.P50 * 1e6, Class: "baseline"})
 		}
 		if c.Candidate != nil && c.Candidate.P50 > 0 {
-			spots = append(spots, chart.Spot{Name: c.Label() + ", candidate", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.CandidateTime() * 1e6, Class: "candidate"})
+			spots = append(spots, chart.Spot{Name: c.Label() + ", candidate", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.CandidateTime() * 1e6, Class: "candidate", Label: c.Shape})
 		}
 	}
 	if len(spots) == 0 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func pictures() map[string]string {
 			{Label: "long", Value: -0.02, Lower: pointer(-0.03), Upper: pointer(0.001), Goal: pointer(-0.02), Class: "open", Text: "−2 %"},
 			{Label: "old", Value: 0.05, Class: "info"},
 		}),
-		"trend": Trend("mission on main", "µs", 12, []Series{{"H200", "first", placed(history, 0.2)}, {"L4", "second", placed(history[3:9], 1)}}, []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}),
+		"trend": Trend("mission on main", "µs", strings.Fields("a11 b22 c33 d44 e55 f66 a77 b88 c99 d10 e11 f12"), []Series{{"H200", "first", placed(history, 0.2)}, {"L4", "second", placed(history[3:9], 1)}}, []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}, []Level{{"other library", 5}}),
 		"order": Order("mission: samples in order", "µs", order),
 		"spark": Spark("mission", samples(5, 20, 1)[:12]),
 		"margin": strings.Join(Margins([]Interval{
@@ -85,7 +86,7 @@ func pictures() map[string]string {
 		"fill":     Fill(226.0/227, "pass"),
 		"funnel":   Funnel("Speedup so far", []Narrowing{{1, 0.2, -0.05, 0.5}, {2, 0.15, 0.02, 0.3}, {3, 0.17, 0.1, 0.24}, {4, 0.165, 0.12, 0.21}}, pointer(0.1)),
 		"race":     Race("Best speedup", []RacePoint{{5, 0.02, "a", true}, {9, 0.05, "b", true}, {30, 0.045, "b", true}}, []RacePoint{{9, -0.1, "c <slow>", false}, {30, 0.045, "b", true}}),
-		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate"}, {"mission", 120, 2e14, "baseline"}, {"small", 20, 1e12, "candidate"}}),
+		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate", "mission"}, {"mission", 120, 2e14, "baseline", ""}, {"small", 20, 1e12, "candidate", "small"}}),
 	}
 }
 
@@ -272,7 +273,7 @@ func TestStrangeData(t *testing.T) {
 		}
 		spots := make([]Spot, r.IntN(5))
 		for i := range spots {
-			spots[i] = Spot{r.text(), r.value(), r.value(), r.text()}
+			spots[i] = Spot{r.text(), r.value(), r.value(), r.text(), r.text()}
 		}
 		best, arms := make([]RacePoint, r.IntN(5)), make([]RacePoint, r.IntN(5))
 		for _, list := range [][]RacePoint{best, arms} {
@@ -287,7 +288,7 @@ func TestStrangeData(t *testing.T) {
 		}
 		for name, svg := range map[string]string{
 			"strip": Strip(r.text(), r.text(), groups), "ecdf": ECDF(r.text(), r.text(), groups), "forest": Forest(r.text(), rows),
-			"trend": Trend(r.text(), r.text(), r.IntN(40)-1, []Series{{r.text(), r.text(), points}, {r.text(), r.text(), points[len(points)/2:]}}, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
+			"trend": Trend(r.text(), r.text(), slices.Repeat([]string{r.text()}, r.IntN(40)), []Series{{r.text(), r.text(), points}, {r.text(), r.text(), points[len(points)/2:]}}, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}, []Level{{r.text(), r.value()}}), "spark": Spark(r.text(), r.values()),
 			"order": Order(r.text(), r.text(), sequence), "fill": Fill(r.value(), r.text()),
 			"race":     Race(r.text(), best, arms),
 			"funnel":   Funnel(r.text(), rounds, r.pointer()),

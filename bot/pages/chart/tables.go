@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Ceiling is a limit of a device, in operations per second.
@@ -17,9 +18,11 @@ type Spot struct {
 	Intensity float64
 	FLOPs     float64
 	Class     string
+	Label     string // next to the spot
 }
 
-// Roofline draws the achieved performance below the limits of the device, on logarithmic axes.
+// Roofline draws the achieved performance below the limits of the device, on logarithmic axes. Spots with a label are named where
+// there is room.
 func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot) string {
 	var xs, ys []float64
 	kept := spots[:0:0]
@@ -37,14 +40,23 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 			xs, ys = append(xs, y-slope), append(ys, y)
 		}
 	}
-	const left, top, bottom = 48, 10, 170
+	const left, top, bottom, width = 52, 14, 260, trendWide
 	x, _ := newAxis(xs, left, width-8)
 	y, _ := newAxis(ys, bottom, top)
 	c := begin("roofline", title, "Each dot is one shape; the nearer to the lines above it, the better.", width, bottom+32)
-	power := func(v float64) string { return plain(math.Round(math.Pow(10, v)*100) / 100) }
-	x.bottom(c, top, bottom, "FLOP per byte", power)
-	y.left(c, left, width-8, func(v float64) string { return plain(math.Round(math.Pow(10, v-12)*1000) / 1000) })
-	c.text("unit", "start", 2, bottom+26, "TFLOP/s", 80)
+	for _, v := range (logAxis{x}).ticks() {
+		at := logAxis{x}.at(v)
+		c.line("grid", at, top, at, bottom)
+		c.text("tick", "middle", at, bottom+12, plain(v), 80)
+	}
+	for _, v := range (logAxis{y}).ticks() {
+		at := logAxis{y}.at(v)
+		c.line("grid", left, at, width-8, at)
+		c.text("tick", "end", left-4, at+4, plain(v/1e12), left-4)
+	}
+	c.line("axis", left, bottom, width-8, bottom)
+	c.text("unit", "end", width-8, bottom+26, "FLOP per byte", 120)
+	c.text("unit", "start", 2, bottom+26, "TFLOP/s, both scales logarithmic", 300)
 	// The bandwidth slope, clipped to the chart at both ends.
 	from, to := max(x.low, y.low-slope), min(x.high, y.high-slope)
 	for _, peak := range ceilings { // the slope ends at the highest ceiling
@@ -66,6 +78,19 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 	for _, s := range kept {
 		c.dot("dot "+s.Class, x.at(math.Log10(s.Intensity)), y.at(math.Log10(s.FLOPs)), 4,
 			fmt.Sprintf("%s: %s TFLOP/s", s.Name, plain(s.FLOPs/1e12)))
+	}
+	type box struct{ left, right, y float64 }
+	var taken []box
+	for _, s := range kept {
+		at := box{left: x.at(math.Log10(s.Intensity)) + 7, y: y.at(math.Log10(s.FLOPs))}
+		if at.right = at.left + textWide(s.Label); s.Label == "" || at.right > width-8 {
+			continue
+		}
+		if slices.ContainsFunc(taken, func(b box) bool { return math.Abs(b.y-at.y) < 12 && b.left < at.right && at.left < b.right }) {
+			continue
+		}
+		taken = append(taken, at)
+		c.text("label", "start", at.left, at.y+4, s.Label, at.right-at.left+1)
 	}
 	return c.end()
 }
