@@ -96,7 +96,7 @@ func TestSandbagging(t *testing.T) {
 
 	w.setPolicy(strings.Replace(guarded, `">= -5%"`, `">= -5%", below_best: "<= 8%"`, 1))
 	c := w.concluded(sixth.HeadSHA(), "failure")
-	if !strings.Contains(c.Summary, "these commits made mission slower: `") || strings.Count(c.Summary, "−4.0\u00a0%") < 5 {
+	if !strings.Contains(c.Summary, "these commits made mission slower: `") || strings.Count(c.Summary, "4.0\u00a0%\u00a0slower") < 5 {
 		t.Errorf("the check does not say who lost it: %s\n%s", c.Title, c.Summary)
 	}
 	w.concluded(revert.HeadSHA(), "success") // who gains is not blamed

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -48,7 +49,7 @@ func explainRules(r *change.AppliedRules) string {
 	return strings.Join(text, "\n")
 }
 
-// explain is one kernel's part, as lists: their lines break where the reader's window ends, and those of code do not.
+// explain is one kernel's part in the words of the comment, as lists: their lines break where the reader's window ends, and those of code do not.
 func explain(policy *policy.Policy, file string, c policy.Change) string {
 	rule := policy.RuleFor(c)
 	var b strings.Builder
@@ -65,9 +66,9 @@ func explain(policy *policy.Policy, file string, c policy.Change) string {
 	b.WriteString("\nIt asks, in this order:\n\n")
 	for i, a := range rule.Asked() {
 		if !a.Decides {
-			a.Text += " (informs only)"
+			a.Text += " (for information)"
 		}
-		fmt.Fprintf(&b, "%d. **%s**: %s\n", i+1, report.Escape(a.Gate), report.Escape(a.Text))
+		fmt.Fprintf(&b, "%d. **%s**: %s\n", i+1, report.Escape(a.Gate), report.Escape(number.Condition(a.Text)))
 	}
 	return b.String()
 }
