@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/gates"
@@ -118,7 +119,7 @@ func (o *Overview) Words() string {
 	}
 	text += fmt.Sprintf(". Geometric mean %s", number.Speedup(o.Mean))
 	if c := o.Tightest; c != nil {
-		text += fmt.Sprintf("; tightest on %s: %s, required %s", c.Label(), c.Speedup.Gain(goalsOf(*c)...), asked(c.Goal))
+		text += fmt.Sprintf("; tightest on %s: %s, required %s", c.Label(), c.Speedup.Gain(goalsOf(*c)...), strings.ReplaceAll(asked(c.Goal), " ", string(number.NBSP)))
 	}
 	return text + "."
 }
