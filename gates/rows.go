@@ -73,21 +73,40 @@ func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 	if len(strata.kinds) < 2 || !strata.differs() && !s.belowKindFloor() {
 		return nil
 	}
-	baseline, candidate := s.samples.baselineTimes.byKind(len(strata.kinds)), s.samples.candidateTimes.byKind(len(strata.kinds))
-	var all []KindTime
-	for k, name := range strata.kinds {
-		if strata.medians[k] == 0 {
-			continue
-		}
-		t := KindTime{Kind: name, Baseline: round(baseline[k]), Candidate: round(candidate[k]), Speedup: Estimate{Value: round(strata.medians[k] - 1)}}
+	all := s.samples.kindTimes()
+	for i := range all {
 		for _, tested := range s.kinds {
-			if tested.name == name {
-				t.Speedup = speedupOf(tested.dist, alpha)
+			if tested.name == all[i].Kind {
+				all[i].Speedup = speedupOf(tested.dist, alpha)
 			}
 		}
-		all = append(all, t)
 	}
 	return all
+}
+
+// kindTimes is the times and the speedup on each kind of input that has a pair.
+func (s *samples) kindTimes() []KindTime {
+	kinds := len(s.strata.kinds)
+	if len(s.strata.medians) != kinds {
+		return nil
+	}
+	baseline, candidate := s.baselineTimes.byKind(kinds), s.candidateTimes.byKind(kinds)
+	var all []KindTime
+	for k, name := range s.strata.kinds {
+		if median := s.strata.medians[k]; median != 0 {
+			all = append(all, KindTime{Kind: name, Baseline: round(baseline[k]), Candidate: round(candidate[k]), Speedup: Estimate{Value: round(median - 1)}})
+		}
+	}
+	return all
+}
+
+// KindTimes is the times and the speedup of a shape on each kind of input, for readers: a verdict has them only where the kinds
+// differ. Disturbed pairs are left out. It is nil where the inputs were of one kind.
+func KindTimes(e *Evidence, shape string) []KindTime {
+	if e.Performance == nil {
+		return nil
+	}
+	return collect(e.Performance.Rounds, shape, clean).kindTimes()
 }
 
 // rates adds the achieved rates and, where the limits of the device are known, their share of them.

@@ -75,7 +75,7 @@ func servePages(ctx context.Context, listen string, results *pages.Folder, stdou
 		return err
 	}
 	fmt.Fprintf(stdout, "%d results at http://%s (Ctrl-C stops)\n", results.Count(), l.Addr())
-	if searches, err := results.Searches(ctx); err == nil && len(searches) > 0 {
+	if searches, err := results.Searches(ctx, pages.SearchFilter{}); err == nil && len(searches) > 0 {
 		fmt.Fprintf(stdout, "Searches of kernelgate tune: %d at http://%s/searches\n", len(searches), l.Addr())
 	}
 	return servePagesOn(ctx, l, results)

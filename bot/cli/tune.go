@@ -166,7 +166,7 @@ func serveSearch(ctx context.Context, listen, dir string, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	logs, err := folder.Searches(ctx)
+	logs, err := folder.Searches(ctx, pages.SearchFilter{})
 	if err != nil || len(logs) == 0 {
 		return fmt.Errorf("finding the log in %s: %w", dir, err)
 	}

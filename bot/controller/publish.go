@@ -107,10 +107,12 @@ func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View
 		}
 		v.Verdicts[run.Job] = verdict
 	}
-	for _, run := range v.NewReports() {
+	for _, run := range s.Searches {
 		if k.SearchPage != nil && run.Search.Name() == string(search.Tune) {
 			v.Pages[run.Job] = present.Page{URL: k.SearchPage(s.Facts.Repo, run.Job)}
 		}
+	}
+	for _, run := range v.NewReports() {
 		if run.Result.Report == "" {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,7 +36,7 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	}
 	var main []ledger.RunRow
 	if err == nil {
-		main, err = s.Source.OnMain(r.Context(), id, folder, 1)
+		main, err = s.Source.OnMain(r.Context(), id, folder, homeRuns)
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -52,6 +53,10 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 		colour = map[string]string{"pass": "#1a7f37", "fail": "#b42318", "open": "#8a5a00", "error": "#57606a"}[sign.Class]
 		if shape := mainShape([]ledger.RunRow{run}); shape != "" {
 			word += " " + number.Time(run.P50[shape])
+			if row := (KernelRow{}); len(main) > 0 {
+				row.Spread, row.Runs = spread(timesOf(main, run.Device, shape))
+				word = strings.TrimSpace(word + " " + row.Around())
+			}
 		}
 		break
 	}
@@ -59,6 +64,17 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
 	_, _ = w.Write([]byte(badgeSVG(runs[0].Kernel, word, colour))) // the client may have hung up
+}
+
+// timesOf returns a shape's times on a device, oldest first.
+func timesOf(runs []ledger.RunRow, device, shape string) []float64 {
+	var times []float64
+	for _, r := range slices.Backward(runs) {
+		if v, ok := r.P50[shape]; ok && r.Device == device {
+			times = append(times, v)
+		}
+	}
+	return times
 }
 
 func badgeSVG(name, word, colour string) string {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners/work/search"
 )
 
 // A ChangePage shows one pull request, merge group or push with all its commits and attempts.
@@ -27,6 +29,7 @@ type ChangePage struct {
 	NoPolicy bool               `json:"no_policy,omitempty"`
 	Problems []gates.Diagnostic `json:"problems,omitempty"`
 	Kernels  []PlannedKernel    `json:"kernels,omitempty"`
+	Searches []SearchRun        `json:"searches,omitempty"`
 	Commits  []Commit           `json:"commits"`
 	Commands []Command          `json:"commands,omitempty"`
 	Override *Override          `json:"override,omitempty"`
@@ -40,6 +43,29 @@ type PlannedKernel struct {
 	Folder string `json:"folder"`
 	Rule   string `json:"rule"`
 	Why    string `json:"explained"` // address of the page that explains the rule
+}
+
+// A SearchRun is a search that somebody asked for on a change.
+type SearchRun struct {
+	Name    string       `json:"name"` // of its page
+	Kernel  string       `json:"kernel"`
+	Request string       `json:"request"`
+	Phase   change.Phase `json:"phase"`
+	Asked   time.Time    `json:"asked"`
+}
+
+// searchRuns returns the tunings of a change, newest first; those of one kernel if a folder is given.
+func (s *Server) searchRuns(state *change.State, folder string) []SearchRun {
+	if _, ok := s.Source.(Searcher); !ok {
+		return nil
+	}
+	var list []SearchRun
+	for _, r := range slices.Backward(state.Searches) {
+		if r.Search.Name() == string(search.Tune) && (folder == "" || r.Folder == folder) {
+			list = append(list, SearchRun{r.Job, r.Name, r.Search.String(), r.Phase, r.Asked})
+		}
+	}
+	return list
 }
 
 // A Commit is one head commit with its attempts, newest first.
@@ -88,6 +114,7 @@ func (s *Server) change(ctx context.Context, v *visit) (any, error) {
 			p.Kernels = append(p.Kernels, PlannedKernel{k.Name, k.Folder, k.Rule, "/policy?" + url.Values{"change": {p.ID}, "kernel": {k.Name}}.Encode()})
 		}
 	}
+	p.Searches = s.searchRuns(state, "")
 	runs, err := s.Source.Attempts(ctx, state.ID)
 	if err != nil {
 		return nil, err

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
@@ -28,14 +31,71 @@ type ComparePage struct {
 	Kernels []KernelName        `json:"-"` // the kernels to choose from
 	Choices []Choice            `json:"-"`
 	Notes   []string            `json:"notes,omitempty"`
+	Untimed []string            `json:"untimed,omitempty"` // why a run has no times
 	Rows    []report.Difference `json:"rows"`
 	Hidden  int                 `json:"hidden,omitempty"` // rows hidden by the filters
-	Chart   template.HTML       `json:"-"`
 }
 
-// Times returns the rows about times, Counted all others.
-func (p *ComparePage) Times() []report.Difference   { return p.of(true) }
+// A TimeDifference is a shape that both runs timed, with its interval drawn against no difference.
+type TimeDifference struct {
+	report.Difference
+	Margin template.HTML
+}
+
+// Times returns the shapes that both runs timed.
+func (p *ComparePage) Times() []TimeDifference {
+	var list []TimeDifference
+	var intervals []chart.Interval
+	for _, d := range p.of(true) {
+		if d.A == nil || d.B == nil {
+			continue
+		}
+		i := chart.Interval{Lower: d.Lower, Upper: d.Upper, Class: d.Class}
+		if d.Ratio != nil {
+			i.Value, i.Goal = *d.Ratio, new(0.0)
+		}
+		list, intervals = append(list, TimeDifference{Difference: d}), append(intervals, i)
+	}
+	for i, drawn := range chart.Margins(intervals) {
+		list[i].Margin = picture(drawn)
+	}
+	return list
+}
+
+// Alone returns sentences about the shapes that only one of the runs timed.
+func (p *ComparePage) Alone() []string {
+	var a, b, said []string
+	for _, d := range p.of(true) {
+		switch {
+		case d.A != nil && d.B == nil:
+			a = append(a, d.Name)
+		case d.A == nil && d.B != nil:
+			b = append(b, d.Name)
+		}
+	}
+	for _, side := range []struct {
+		name   string
+		shapes []string
+	}{{"A", a}, {"B", b}} {
+		if n := len(side.shapes); n > 0 {
+			said = append(said, fmt.Sprintf("%s without a counterpart, timed only in %s: %s.", number.Plural(n, "shape"), side.name, strings.Join(side.shapes, ", ")))
+		}
+	}
+	return said
+}
+
+// Counted returns the rows that are not about times.
 func (p *ComparePage) Counted() []report.Difference { return p.of(false) }
+
+// Unpaired returns how many of them only one of the runs has.
+func (p *ComparePage) Unpaired() (n int) {
+	for _, d := range p.Counted() {
+		if d.A == nil || d.B == nil {
+			n++
+		}
+	}
+	return n
+}
 
 func (p *ComparePage) of(times bool) []report.Difference {
 	var list []report.Difference
@@ -137,6 +197,11 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 	}
 	a, b := rowOf(*rows[0], rows[0].Repo), rowOf(*rows[1], rows[1].Repo)
 	p.A, p.B = &a, &b
+	for i, side := range []string{"A", "B"} {
+		if why := untimed(measured[i]); why != "" {
+			p.Untimed = append(p.Untimed, side+" has no times: "+why)
+		}
+	}
 	p.Notes = caveats(a, b, s.digest(ctx, a.Verdict), s.digest(ctx, b.Verdict))
 	for _, d := range report.Differences(measured[0], measured[1]) {
 		if p.Only == "significant" && !d.Significant() || p.Shape != "" && !strings.HasPrefix(d.Name, p.Shape) {
@@ -145,14 +210,19 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 		}
 		p.Rows = append(p.Rows, d)
 	}
-	var intervals []chart.Interval
-	for _, d := range p.Times() {
-		if d.Ratio != nil {
-			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: d.Gain()})
-		}
-	}
-	if intervals != nil {
-		p.Chart = picture(chart.Forest("Speedup of B over A, shape by shape: right is faster", intervals))
+}
+
+// untimed says why a run has no times to compare, or returns an empty string.
+func untimed(r report.Result) string {
+	switch v := r.Verdict; {
+	case v == nil:
+		return "its verdict is not stored."
+	case slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Candidate != nil }):
+		return ""
+	case r.Evidence != nil && r.Evidence.Performance != nil && len(r.Evidence.Performance.Rounds) > 0:
+		return "they were measured, and not judged, because an earlier gate failed. " + report.InNotation(v.Summary)
+	default:
+		return report.InNotation(v.Summary)
 	}
 }
 

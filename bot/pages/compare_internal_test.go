@@ -59,3 +59,22 @@ func TestWords(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestSpread checks that the spread is that of the runs since the last permanent change.
+func TestSpread(t *testing.T) {
+	for name, tt := range map[string]struct {
+		times []float64
+		want  string
+	}{
+		"none":    {nil, ""},
+		"one":     {[]float64{5}, ""},
+		"flat":    {[]float64{19.8, 20.2, 20}, "±1.0\u00a0% over 3 runs"},
+		"faster":  {[]float64{40, 40.1, 39.9, 19.8, 20.2, 20}, "±1.0\u00a0% over 3 runs"},
+		"at once": {[]float64{20, 20.1, 20, 15}, ""},
+	} {
+		row := KernelRow{}
+		if row.Spread, row.Runs = spread(tt.times); row.Around() != tt.want {
+			t.Errorf("%s: %q, want %q", name, row.Around(), tt.want)
+		}
+	}
+}

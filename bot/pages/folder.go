@@ -64,7 +64,7 @@ func OpenFolder(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons 
 	if err := f.read(context.Background()); err != nil {
 		return nil, err
 	}
-	if searches, err := f.Searches(context.Background()); len(f.results) == 0 && (err != nil || len(searches) == 0) {
+	if searches, err := f.Searches(context.Background(), SearchFilter{}); len(f.results) == 0 && (err != nil || len(searches) == 0) {
 		why := ""
 		for path, text := range f.skipped {
 			why += "\n  " + path + ": " + text

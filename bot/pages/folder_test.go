@@ -33,7 +33,8 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-func siteOf(t *testing.T, f *pages.Folder) func(path string) (int, string) {
+// serverOf serves a folder, and returns the address.
+func serverOf(t *testing.T, f *pages.Folder) string {
 	t.Helper()
 	h, err := (&pages.Server{Source: f, Access: pages.Everybody{}}).Handler()
 	if err != nil {
@@ -41,9 +42,15 @@ func siteOf(t *testing.T, f *pages.Folder) func(path string) (int, string) {
 	}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func siteOf(t *testing.T, f *pages.Folder) func(path string) (int, string) {
+	t.Helper()
+	url := serverOf(t, f)
 	return func(path string) (int, string) {
 		t.Helper()
-		answer, err := http.Get(server.URL + path)
+		answer, err := http.Get(url + path)
 		if err != nil {
 			t.Fatal(err)
 		}

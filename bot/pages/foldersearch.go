@@ -18,8 +18,14 @@ import (
 // maxSearchLog is the size of the largest log of a search that is shown.
 const maxSearchLog = 64 << 20
 
-// Searches returns the logs of searches in the folder.
-func (f *Folder) Searches(ctx context.Context) ([]SearchLog, error) {
+// Searching returns all logs in the folder: only the log itself says whether its search has ended.
+func (f *Folder) Searching(ctx context.Context) ([]SearchLog, error) {
+	return f.Searches(ctx, SearchFilter{})
+}
+
+// Searches returns the logs of searches in the folder, which is one repository. Only a log itself has the name of its kernel, so the
+// filter chooses none of them.
+func (f *Folder) Searches(ctx context.Context, _ SearchFilter) ([]SearchLog, error) {
 	var all []SearchLog
 	err := filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -51,7 +57,7 @@ func (f *Folder) Searches(ctx context.Context) ([]SearchLog, error) {
 
 // SearchLog returns the log with a name.
 func (f *Folder) SearchLog(ctx context.Context, name string) (SearchLog, error) {
-	all, err := f.Searches(ctx)
+	all, err := f.Searches(ctx, SearchFilter{})
 	if err != nil {
 		return SearchLog{}, err
 	}

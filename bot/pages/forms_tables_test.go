@@ -13,6 +13,7 @@ import (
 var (
 	markup    = strings.NewReplacer("\u00a0", " ", "**", "", "`", "", `\[`, "[", `\]`, "]", `\|`, "|", `\_`, "_", `\*`, "*", "\u200b", "")
 	tables    = regexp.MustCompile(`(?s)<table[^>]*>(.*?)</table>`)
+	matrices  = regexp.MustCompile(`(?s)<table class="matrix">.*?</table>`) // the figure behind a shape's name is that of one kind of input
 	rowStarts = regexp.MustCompile(`<tr[^>]*>`)
 	cells     = regexp.MustCompile(`<t[hd][^>]*>`)
 	rules     = regexp.MustCompile(`─+`)

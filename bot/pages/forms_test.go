@@ -175,7 +175,7 @@ func (r reader) terminal(text string) []mention {
 }
 
 func (r reader) page(text string) []mention {
-	return append(r.tables(htmlTables(text)), r.text(htmlText(text))...)
+	return append(r.tables(htmlTables(text)), r.text(htmlText(matrices.ReplaceAllString(text, "")))...)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"html/template"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // Limits of the home page.
@@ -28,10 +30,12 @@ type HomePage struct {
 	Kernels []KernelRow `json:"kernels"`
 	More    bool        `json:"more_kernels,omitempty"`
 	Running []Live      `json:"running"`
-	Queue   []Live      `json:"queue"`
-	Behind  int         `json:"more_in_queue,omitempty"` // queued runs that are not listed
-	Recent  []Row       `json:"recent"`
-	Runners []Runner    `json:"runners"`
+	// Searching are the searches that run.
+	Searching []TuningPage `json:"searching,omitempty"`
+	Queue     []Live       `json:"queue"`
+	Behind    int          `json:"more_in_queue,omitempty"` // queued runs that are not listed
+	Recent    []Row        `json:"recent"`
+	Runners   []Runner     `json:"runners"`
 }
 
 // A KernelRow shows a kernel on one device: its state on the default branch, and the open pull
@@ -44,9 +48,12 @@ type KernelRow struct {
 	Values []float64     `json:"p50_us,omitempty"`
 	Shapes []string      `json:"shapes,omitempty"` // shapes that were timed recently
 	Line   template.HTML `json:"-"`
-	Main   *Row          `json:"main,omitempty"` // last conclusive run on the default branch
-	Open   []Row         `json:"open,omitempty"` // the last run of each open pull request with recent runs, newest first
-	Last   Row           `json:"last"`
+	// Spread is how far the last times on the default branch lie around their middle, as a share of it, over Runs runs.
+	Spread float64 `json:"spread,omitempty"`
+	Runs   int     `json:"spread_runs,omitempty"`
+	Main   *Row    `json:"main,omitempty"` // last conclusive run on the default branch
+	Open   []Row   `json:"open,omitempty"` // the last run of each open pull request with recent runs, newest first
+	Last   Row     `json:"last"`
 }
 
 // P50 returns the newest time on the line, or 0. It does not use the last run, which may have no
@@ -171,12 +178,43 @@ func kernelRows(latest, main []ledger.RunRow, repo string) []KernelRow {
 				row.Values = append(row.Values, v)
 			}
 		}
+		if len(merged) > 0 {
+			row.Spread, row.Runs = spread(row.Values)
+		}
 		if len(row.Values) > 1 {
 			row.Line = picture(chart.Spark(row.Kernel+" on "+device+": "+row.Shape, row.Values))
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// spread returns how far times lie around their middle, as a share of it, and how many they are. Times before the last permanent
+// change do not count.
+func spread(values []float64) (share float64, runs int) {
+	points := make([]Past, len(values))
+	for i, v := range values {
+		points[i].P50 = v
+	}
+	if found := steps(points); len(found) > 0 {
+		values = values[found[len(found)-1]:]
+	}
+	if len(values) == 0 {
+		return 0, 0
+	}
+	low, high := slices.Min(values), slices.Max(values)
+	if low+high > 0 {
+		share = (high - low) / (high + low)
+	}
+	return share, len(values)
+}
+
+// Around returns the spread in words, or an empty string for less than two runs.
+func (r KernelRow) Around() string {
+	if r.Runs < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s over %d runs", number.Reach(-r.Spread, r.Spread), r.Runs)
 }
 
 // openPulls returns the last run of each open pull request.

@@ -33,10 +33,12 @@ type KernelPage struct {
 	// Branch means that the history shows the default branch; otherwise it shows every attempt.
 	Branch   bool           `json:"default_branch"`
 	Shapes   []History      `json:"history"`
+	Gained   *Gained        `json:"gained,omitempty"`
 	Trends   []Trend        `json:"-"`
 	Best     []BestState    `json:"best,omitempty"`
 	Variants []VariantTable `json:"by_device,omitempty"`
 	Rivals   *RivalTable    `json:"rivals,omitempty"`
+	Searches []TuningPage   `json:"searches,omitempty"`
 	Runs     []Row          `json:"runs"`
 	Pages
 	Lost []Negative `json:"negative_results,omitempty"`
@@ -154,20 +156,65 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	p.Variants = s.variants(ctx, append(slices.Clone(latest), main...))
 	slices.Reverse(main)
 	p.Shapes = s.histories(ctx, main, p.Branch)
-	p.Trends = s.trends(p.Shapes)
+	if p.Searches, err = s.searchesOf(ctx, id, folder, p.Kernel); err != nil {
+		return nil, err
+	}
+	p.Trends = s.trends(p.Shapes, p.Rivals)
+	p.Gained = p.gained()
 	return p, nil
 }
 
-// histories returns one history for each shape and device, target shapes first.
+// Gained is the one factor of a kernel's page: what all its steps gained together on the target shape.
+type Gained struct {
+	Factor float64 `json:"factor"`
+	Shape  string  `json:"shape"`
+	Device string  `json:"device"`
+	// Of the default branch, Commits is the number of commits behind the factor. Otherwise it is that of Variant over From.
+	Commits int    `json:"commits,omitempty"`
+	Variant string `json:"variant,omitempty"`
+	From    string `json:"from,omitempty"`
+}
+
+// Words returns the factor in a sentence that says what it is the product of.
+func (g *Gained) Words() string {
+	if g.Commits > 0 {
+		return fmt.Sprintf("The default branch is %s as fast on %s as before its first measured commit: the product of the speedups of %s on %s.", number.Factor(g.Factor), g.Shape, number.Plural(g.Commits, "commit"), deviceName(g.Device))
+	}
+	return fmt.Sprintf("%s, the fastest variant that passed, is %s as fast on %s as %s: the product of the speedups of the steps between them on %s.", g.Variant, number.Factor(g.Factor), g.Shape, g.From, deviceName(g.Device))
+}
+
+// gained returns what the default branch has gained, or else the fastest variant that passed.
+func (p *KernelPage) gained() *Gained {
+	if p.Branch {
+		if len(p.Shapes) == 0 || p.Shapes[0].Factor <= 0 || len(p.Shapes[0].Points) < 2 {
+			return nil
+		}
+		h := p.Shapes[0]
+		return &Gained{Factor: h.Factor, Shape: h.Shape, Device: h.Device, Commits: len(h.Points)}
+	}
+	var best *Gained
+	for _, t := range p.Variants {
+		for _, row := range t.Rows {
+			passed := slices.ContainsFunc(row.Verdicts, func(w Word) bool { return w.Outcome == gates.Pass })
+			if passed && row.Gain != nil && row.Factor > 0 && (best == nil || row.Factor > best.Factor) {
+				best = &Gained{Factor: row.Factor, Shape: row.Shape, Device: t.Device, Variant: row.Variant, From: t.Rows[0].Variant}
+			}
+		}
+	}
+	return best
+}
+
+// histories returns one history for each shape and device, target shapes first, then those that were timed most often.
 func (s *Server) histories(ctx context.Context, runs []ledger.RunRow, branch bool) []History {
 	verdicts := make([]*digest, len(runs))
 	for i, r := range runs {
 		verdicts[i] = s.digest(ctx, r.Verdict)
 	}
-	names, targets := map[[2]string]bool{}, map[string]bool{}
+	names, targets, times := map[[2]string]bool{}, map[string]bool{}, map[string]int{}
 	for _, r := range runs {
 		for shape := range r.P50 {
 			names[[2]string{shape, r.Device}] = true
+			times[shape]++
 		}
 		for shape := range r.Speedups {
 			targets[shape] = true
@@ -177,7 +224,7 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow, branch boo
 		if targets[a[0]] != targets[b[0]] {
 			return map[bool]int{true: -1, false: 1}[targets[a[0]]]
 		}
-		return slices.Compare(a[:], b[:])
+		return cmp.Or(cmp.Compare(times[b[0]], times[a[0]]), slices.Compare(a[:], b[:]))
 	})
 	var list []History
 	for _, key := range keys[:min(len(keys), kernelShapes)] {
@@ -231,7 +278,7 @@ func gained(h History, verdicts []*digest) float64 {
 }
 
 // trends returns one chart for each shape, with a line for each device.
-func (s *Server) trends(histories []History) []Trend {
+func (s *Server) trends(histories []History, rivals *RivalTable) []Trend {
 	var devices []string
 	var list []Trend
 	for _, h := range histories {
@@ -262,7 +309,14 @@ func (s *Server) trends(histories []History) []Trend {
 			}
 			series = append(series, line)
 		}
-		t.Chart = picture(chart.Trend(t.Shape, "µs per launch", len(places), series, marks))
+		labels := make([]string, len(places))
+		for _, h := range t.Lines {
+			for _, p := range h.Points {
+				at, _ := slices.BinarySearch(places, p.place)
+				labels[at] = cmp.Or(p.Head[:min(len(p.Head), 7)], p.Job)
+			}
+		}
+		t.Chart = picture(chart.Trend(t.Shape, "µs per launch", labels, series, marks, rivals.fastest(t)))
 	}
 	return list
 }

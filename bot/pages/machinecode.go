@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ type CodeView struct {
 	First  []CodeHunk
 	Rest   []CodeHunk // shown on demand
 	Lines  int        // number of rows in Rest
+	At     string     // address of the page that shows the rows, if this one does not
 }
 
 // A CodeHunk holds the instructions of one place in the source.
@@ -50,6 +52,29 @@ func codeViews(v *gates.Verdict) []CodeView {
 		list = append(list, view)
 	}
 	return list
+}
+
+// codeInPage is the number of rows up to which a page shows the code of all kernels.
+const codeInPage = 120
+
+// chosenCode returns the views with the rows of one kernel. If there are few rows, it returns all of them.
+func chosenCode(all []CodeView, chosen string) []CodeView {
+	rows := 0
+	for _, c := range all {
+		for _, h := range append(c.First[:len(c.First):len(c.First)], c.Rest...) {
+			rows += len(h.Rows)
+		}
+	}
+	if rows <= codeInPage {
+		return all
+	}
+	all = slices.Clone(all) // the original belongs to the cache
+	for i := range all {
+		if c := &all[i]; strconv.Itoa(c.Number) != chosen && len(c.First) > 0 {
+			c.First, c.Rest, c.At = nil, nil, "?code="+strconv.Itoa(c.Number)+"#machine-code"
+		}
+	}
+	return all
 }
 
 // hunks parses a unified diff and puts removed lines next to the lines that replaced them.

@@ -112,6 +112,9 @@ func (s *Server) addNow(ctx context.Context, p *HomePage, repos map[int64]string
 			p.Running = append(p.Running, s.liveOf(row, measuring, places))
 		}
 	}
+	if err := s.addSearching(ctx, p, repos); err != nil {
+		return err
+	}
 	slices.SortStableFunc(waiting, func(a, b Row) int { return cmp.Compare(inLine(places, a), inLine(places, b)) })
 	for _, row := range waiting[:min(len(waiting), homeQueue)] {
 		p.Queue = append(p.Queue, s.liveOf(row, nil, places))

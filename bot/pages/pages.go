@@ -193,6 +193,7 @@ type frame struct {
 	Login   string // the viewer; empty if anonymous
 	Member  bool   // the viewer has a session
 	Sign    string // address of the login page, or empty
+	Finds   bool   // there may be searches
 	Here    string
 	Query   string // of a search
 	Version string
@@ -204,8 +205,10 @@ type frame struct {
 
 func (s *Server) write(w http.ResponseWriter, status int, name string, v *visit, model any) {
 	var text bytes.Buffer
+	_, finds := s.Source.(Searcher)
 	err := s.templates.ExecuteTemplate(&text, name, frame{
-		Page: model, Login: v.Login, Member: v.Member, Sign: s.Access.SignIn(), Here: v.URL.RequestURI(), Query: v.query(), Version: s.Version,
+		Finds: finds,
+		Page:  model, Login: v.Login, Member: v.Member, Sign: s.Access.SignIn(), Here: v.URL.RequestURI(), Query: v.query(), Version: s.Version,
 		Style: s.assets["style.css"].path, Script: s.assets["live.js"].path, Icon: s.assets["favicon.svg"].path, Preview: s.previewOf(model),
 	})
 	if err != nil {

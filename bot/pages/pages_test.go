@@ -102,12 +102,12 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 			"NVIDIA Hopper, driver 580.1 · SM 1755 of 1980 MHz, memory 3201 MHz · 61 °C · 312 W", "slowed down", "Slowed down: power cap", "memory errors that could not be repaired: 2", "Xid",
 			"✓ no difference</span> +0.04 % <span class=\"note\">[−0.08 %, +0.16 %]</span>, 7.03\u00a0µs", "usually 7.02\u00a0µs", "two copies of one kernel differ by 4 %", "in quarantine", "not connected"},
 		"/runs/" + jobs["first"]: {"PASS", "+21.2", "NVIDIA H200", "nvcc 13.0.88", `class="chart strip"`, `class="chart ecdf"`, `class="chart forest"`, `class="chart order"`,
-			`class="chart grid-map"`, `class="chart bars"`, `class="chart roofline"`, "blocks per SM, limited by", "kernelgate check --baseline-variant", "racecheck", "/rebench", "it is late"},
-		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `class="cell fail"`},
+			`class="chart margin"`, `class="chart fill"`, `class="chart roofline"`, "Correctness by kind of input", "Speedup by kind of input", "Geometric mean", "blocks per SM, limited by", "kernelgate check --baseline-variant", "racecheck", "/rebench", "it is late"},
+		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `<td class="bad" title="worst |error| 1.34, mean 0.0122; seed 0: norm error 43.7% (asked <= 2%)"`, "✗ 45.6\u00a0% (3 of 3)"},
 		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30 s left", `class="chart funnel"`, "12:00:00  build: compiling the baseline\n12:00:01  correctness: comparing", "12:00:05  performance: measuring, round 4 of 20"},
 		"/runs/" + jobs["queued"]:           {"Number 1 in the queue", "starts in about 40 s"},
 		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
-		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="range first"`, "6.7× as fast as before the first", "<td class=\"figure\">6.7×", "What did not work"},
+		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="range first"`, "The default branch is 6.70× as fast on mission as before its first measured commit", "What did not work"},
 		"/policy?change=pr-1-7&kernel=sdpa": {"Rule <strong>default</strong>", "refactoring does not: it is for labels refactoring", "<th scope=\"row\">correctness<td class=\"text\">all shapes", "defers"},
 	} {
 		for _, want := range wants {
@@ -374,7 +374,7 @@ func TestBestMergedState(t *testing.T) {
 	w.settle()
 	site := w.site(pages.Everybody{}).URL
 	_, body := w.get(site + "/kernels/org/kernels/kernels/sdpa")
-	if want := "11111</code></a>; the default branch is at −20.0\u00a0%"; !strings.Contains(body, want) {
+	if want := "11111</code></a>; the default branch is 20.0\u00a0%\u00a0slower"; !strings.Contains(body, want) {
 		t.Errorf("the page does not say %q", want)
 	}
 	var kernel pages.KernelPage

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
@@ -77,4 +78,22 @@ func (s *Server) rivals(ctx context.Context, runs []ledger.RunRow) *RivalTable {
 		t.Rows[row].Cells[column] = cell
 	}
 	return t
+}
+
+// fastest returns the fastest of the competing implementations on a shape, if a line of the trend is of their device.
+func (t *RivalTable) fastest(of *Trend) []chart.Level {
+	if t == nil || !slices.ContainsFunc(of.Lines, func(h History) bool { return h.Device == t.Device }) {
+		return nil
+	}
+	var best []chart.Level
+	column := slices.Index(t.Shapes, of.Shape)
+	for _, r := range t.Rows {
+		if column < 0 || column >= len(r.Cells) || r.Cells[column].P50 <= 0 {
+			continue
+		}
+		if best == nil || r.Cells[column].P50 < best[0].Value {
+			best = []chart.Level{{Name: r.Name, Value: r.Cells[column].P50}}
+		}
+	}
+	return best
 }

@@ -54,25 +54,30 @@ type RunPage struct {
 	Attempts []Row              `json:"attempts,omitempty"`
 	Commands []Command          `json:"commands,omitempty"`
 	Override *Override          `json:"override,omitempty"`
+	Searches []SearchRun        `json:"searches,omitempty"`
 	Buttons  *Buttons           `json:"-"`
 	Occupied []Occupancy        `json:"occupancy,omitempty"`
 	Files    map[string]bool    `json:"files,omitempty"`
 
-	Heading  []Piece            `json:"-"`
-	Times    []gates.Comparison `json:"-"` // failed ones first
-	Kinds    []KindCharts       `json:"-"`
-	Wrong    []gates.CaseRow    `json:"-"` // correctness: failed cases, then passed ones
-	Right    []gates.CaseRow    `json:"-"`
-	Code     []CodeView         `json:"-"`
-	Funnel   template.HTML      `json:"-"`
-	Steps    []Step             `json:"steps,omitempty"`
-	Shapes   []ShapeCharts      `json:"-"`
-	Forest   template.HTML      `json:"-"`
-	Grid     template.HTML      `json:"-"`
-	Bars     template.HTML      `json:"-"`
-	Roof     template.HTML      `json:"-"`
-	Fitness  []FitnessRow       `json:"fitness,omitempty"`
-	Evidence *gates.Evidence    `json:"-"` // has a separate address
+	Heading   []Piece         `json:"-"`
+	Overview  *Overview       `json:"-"` // of several shapes
+	Times     []TimeRow       `json:"-"` // sorted by their distance from the goal
+	Speeds    *Matrix         `json:"-"`
+	Wrong     []gates.CaseRow `json:"-"` // correctness: the first cases that failed
+	Failed    int             `json:"-"` // how many there are
+	Cases     *Matrix         `json:"-"`
+	Code      []CodeView      `json:"-"`
+	Funnel    template.HTML   `json:"-"`
+	Steps     []Step          `json:"steps,omitempty"`
+	Samples   *ShapeCharts    `json:"-"` // of the chosen shape
+	Filter    string          `json:"-"` // of the shapes
+	Filters   bool            `json:"-"` // there are so many shapes that a filter helps
+	Hidden    int             `json:"-"` // shapes that the filter leaves out
+	Forest    template.HTML   `json:"-"`
+	Resources *ResourceTable  `json:"-"`
+	Roof      template.HTML   `json:"-"`
+	Fitness   []FitnessRow    `json:"fitness,omitempty"`
+	Evidence  *gates.Evidence `json:"-"` // has a separate address
 }
 
 // A Step is one gate with the time that it took.
@@ -122,6 +127,8 @@ func (s *Server) run(ctx context.Context, v *visit) (any, error) {
 	made := *s.drawn(ctx, row)
 	p := &made
 	p.Row = rowOf(row, row.Repo)
+	p.choose(v.URL.Query().Get("shapes"), v.URL.Query().Get("shape"))
+	p.Code = chosenCode(p.Code, v.URL.Query().Get("code"))
 	if row.Phase == change.Running || row.Phase == change.Queued {
 		live := s.liveOf(p.Row, s.Source.Runners(), s.Source.Places())
 		p.Place, p.Progress, p.Funnel, p.Said = live.Place, live.Progress, live.Funnel, s.Source.Said(row.Job)
@@ -130,11 +137,13 @@ func (s *Server) run(ctx context.Context, v *visit) (any, error) {
 	if row.Change.Kind == "" {
 		return p, nil
 	}
-	if s.Act != nil && v.Login != "" {
+	_, searches := s.Source.(Searcher)
+	if buttons := s.Act != nil && v.Login != ""; buttons || searches {
 		state, err := s.Source.Change(ctx, row.Change)
 		if err != nil {
 			return nil, err
 		}
+		p.Searches = s.searchRuns(state, row.Folder)
 		p.Buttons = s.buttons(v, state, row.Head, row.Folder)
 	}
 	return p, s.story(ctx, p, row)
@@ -193,6 +202,9 @@ func (s *Server) blob(ctx context.Context, name string, read func([]byte) error)
 	return nil
 }
 
+// mostWrong is how many of the failed cases are listed with their problem. The matrix has all of them.
+const mostWrong = 12
+
 // draw adds everything that is derived from evidence and verdict.
 func (p *RunPage) draw() {
 	if v := p.Verdict; v != nil {
@@ -200,22 +212,26 @@ func (p *RunPage) draw() {
 			p.Steps = append(p.Steps, Step{GateResult: g, Title: g.Gate.Title(v.Device.Kind), Seconds: p.seconds(g.Gate)})
 		}
 		p.Heading = pieces(report.Headline(v), report.Word(v))
-		p.Times = failingFirst(v.Comparisons)
-		p.Kinds = kinds(p.Times)
+		rows := byMargin(v.Comparisons)
+		if len(rows) == 0 && p.Evidence != nil {
+			rows = byMargin(gates.UnjudgedTimes(p.Evidence))
+		}
+		p.Times, p.Overview, p.Speeds = timeRows(rows), overviewOf(rows), speedMatrix(rows, p.Evidence)
 		for _, c := range v.Correctness {
 			if c.Passed < c.Total || c.Problem != "" {
-				p.Wrong = append(p.Wrong, c)
-			} else {
-				p.Right = append(p.Right, c)
+				p.Failed++
+				if len(p.Wrong) < mostWrong {
+					p.Wrong = append(p.Wrong, c)
+				}
 			}
 		}
+		p.Cases = caseMatrix(v.Correctness)
 		p.Code = codeViews(v)
-		p.Forest, p.Bars = forest(p.Times), bars(v)
+		p.Forest, p.Resources = forest(rows), resourceTable(v)
 		p.Occupied = occupancy(v)
 	}
 	if e := p.Evidence; e != nil {
-		p.Grid, p.Roof = grid(e, p.Verdict), roofline(e, p.Verdict)
-		p.Shapes = shapes(e, p.Verdict)
+		p.Roof = roofline(e, p.Verdict)
 		p.Fitness = fitness(e)
 	}
 }
@@ -225,7 +241,7 @@ func (p *RunPage) Summary() string {
 	if p.headed(p.Verdict.Summary) || slices.ContainsFunc(p.Steps, func(s Step) bool { return alike(s.Text, p.Verdict.Summary) }) {
 		return ""
 	}
-	return p.Verdict.Summary
+	return report.InNotation(p.Verdict.Summary)
 }
 
 // Unenforced returns what the verdict says about rules that do not block.

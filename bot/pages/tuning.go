@@ -12,23 +12,36 @@ import (
 
 // A Searcher is a Source that has logs of searches (kernelgate tune).
 type Searcher interface {
-	// Searches returns the last searches, newest first.
-	Searches(ctx context.Context) ([]SearchLog, error)
+	// Searches returns the last searches that the filter chooses, newest first.
+	Searches(ctx context.Context, f SearchFilter) ([]SearchLog, error)
+	// Searching returns the searches that may be running.
+	Searching(ctx context.Context) ([]SearchLog, error)
 	SearchLog(ctx context.Context, name string) (SearchLog, error)
+}
+
+// A SearchFilter chooses searches; what is left out chooses all.
+type SearchFilter struct {
+	Repo   int64
+	Folder string // of the kernel
 }
 
 // A SearchLog is the log of a search, which may still grow.
 type SearchLog struct {
 	Name    string // in URLs
 	Repo    int64
+	Kernel  string    // as it is shown; empty if only the log has it
+	Change  string    // that asked for it, if any
 	Changed time.Time // of its last line
-	Text    []byte
+	Text    []byte    // empty before a runner has begun
+	Over    bool      // it ended, even if the log does not say so
 }
 
 // TuningPage is the page about one search: its state, the elite, all candidates, and failures.
 type TuningPage struct {
 	Name    string    `json:"name"`
 	Changed time.Time `json:"changed"`
+	Change  string    `json:"change,omitempty"`
+	Waits   bool      `json:"waits,omitempty"` // no runner has begun
 	tune.View
 	Chart template.HTML `json:"-"`
 }
@@ -42,11 +55,18 @@ type TuningsPage struct {
 // NewTuningPage makes the page from a log and nothing else. So the page of a log is the same wherever the
 // log is stored.
 func NewTuningPage(log SearchLog) (*TuningPage, error) {
+	if len(log.Text) == 0 {
+		p := &TuningPage{Name: log.Name, Changed: log.Changed, Change: log.Change, Waits: !log.Over, View: tune.View{Kernel: log.Kernel, Ended: log.Over}}
+		if log.Over {
+			p.Result = "The search ended before a runner had begun."
+		}
+		return p, nil
+	}
 	view, err := tune.ReadView(log.Name, log.Text)
 	if err != nil {
 		return nil, err
 	}
-	p := &TuningPage{Name: log.Name, Changed: log.Changed, View: *view}
+	p := &TuningPage{Name: log.Name, Changed: log.Changed, Change: log.Change, View: *view}
 	var best, arms []chart.RacePoint
 	for _, m := range view.Curve {
 		best = append(best, chart.RacePoint{Seconds: m.Seconds, Speedup: m.Speedup, Name: m.Best})
@@ -71,7 +91,7 @@ func (s *Server) tunings(ctx context.Context, v *visit) (any, error) {
 	if !ok {
 		return nil, ErrNotFound
 	}
-	logs, err := source.Searches(ctx)
+	logs, err := source.Searches(ctx, SearchFilter{})
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +109,46 @@ func (s *Server) tunings(ctx context.Context, v *visit) (any, error) {
 	}
 	return page, nil
 }
+
+// searchesOf returns the last searches of a kernel that can be read.
+func (s *Server) searchesOf(ctx context.Context, repo int64, folder, kernel string) ([]TuningPage, error) {
+	source, ok := s.Source.(Searcher)
+	if !ok {
+		return nil, nil
+	}
+	logs, err := source.Searches(ctx, SearchFilter{Repo: repo, Folder: folder})
+	var list []TuningPage
+	for _, log := range logs {
+		if one, err := NewTuningPage(log); err == nil && (log.Kernel != "" || one.Kernel == kernel) && len(list) < kernelSearches {
+			list = append(list, *one)
+		}
+	}
+	return list, err
+}
+
+// kernelSearches is how many searches a kernel's page lists.
+const kernelSearches = 5
+
+// addSearching adds the searches that run now.
+func (s *Server) addSearching(ctx context.Context, p *HomePage, repos map[int64]string) error {
+	source, ok := s.Source.(Searcher)
+	if !ok {
+		return nil
+	}
+	logs, err := source.Searching(ctx)
+	for _, log := range logs {
+		if _, mine := repos[log.Repo]; !mine || s.Now().Sub(log.Changed) > forgotten {
+			continue
+		}
+		if one, err := NewTuningPage(log); err == nil && !one.Ended {
+			p.Searching = append(p.Searching, *one)
+		}
+	}
+	return err
+}
+
+// forgotten is how old the last line of a log may be for its search to count as running.
+const forgotten = time.Hour
 
 func (s *Server) tuning(ctx context.Context, v *visit) (any, error) {
 	log, err := s.searchLogOf(ctx, v, v.PathValue("name"))

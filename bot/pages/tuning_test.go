@@ -67,6 +67,10 @@ func TestSearchPages(t *testing.T) {
 			}
 		}
 	}
+	// A search that runs is among what goes on now, and every page leads to the searches.
+	if _, home := get("/"); !strings.Contains(home, `<a href="/searches/tune-growing">Search: sdpa_fp8</a>`) || strings.Contains(home, "tune-ended") || !strings.Contains(home, `<a href="/searches">Searches</a>`) {
+		t.Errorf("the first page says %s", home)
+	}
 	for _, path := range []string{"/searches/none", "/searches/none/live", "/api/v1/searches/none"} {
 		if status, _ := get(path); status != http.StatusNotFound {
 			t.Errorf("%s answers %d", path, status)

@@ -24,13 +24,16 @@ func (s *Server) functions() template.FuncMap {
 		"about":        number.About,
 		"signed":       number.Percent,
 		"speedup":      func(v float64) string { return number.Speedup(v) },
-		"significance": number.P,
+		"gain":         func(c gates.Comparison) string { return c.Speedup.Gain(goalsOf(c)...) },
+		"interval":     func(c gates.Comparison) string { return c.Speedup.Interval(goalsOf(c)...) },
 		"steps":        report.ToPass,
+		"words":        func(stored string) string { return strings.ReplaceAll(report.InNotation(stored), "`", "") },
+		"significance": number.P,
+		"difference":   differenceSign,
 		"asked":        asked,
 		"fine":         fine,
 		"faults":       faults,
 		"micros":       number.Time,
-		"factor":       report.Factor,
 		"time": func(v *float64) string {
 			if v == nil {
 				return "–"
@@ -50,7 +53,9 @@ func (s *Server) functions() template.FuncMap {
 		"kernel":  KernelPath,
 		"repo":    func(repo string) string { return "/kernels/" + repo },
 		"repoAt":  s.repoAt, "pullAt": s.pullAt, "issueAt": s.issueAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt,
-		"runs": listOf,
+		"runs":   listOf,
+		"matrix": func(m *Matrix, label string) labelled { return labelled{m, label} },
+		"share":  number.Share,
 		"use": func(u Use) string {
 			return figure(&u.Value, u.Unit) + " " + strings.Replace(u.Name, "per SM", "an SM", 1)
 		},
@@ -73,6 +78,12 @@ type list struct {
 	Rows           []Row
 	Label          string // distinguishes the page's tables for screen readers
 	Kernel, Change bool   // columns to show
+}
+
+// A labelled matrix distinguishes the page's tables for screen readers.
+type labelled struct {
+	*Matrix
+	Label string
 }
 
 func listOf(rows []Row, label string, columns ...string) list {
@@ -107,7 +118,7 @@ func statusOf(s gates.Status) sign {
 	case gates.Failed:
 		return sign{"✗", "fail", "fail"}
 	case gates.Open:
-		return sign{"◷", "not yet proven", "open"}
+		return sign{"◷", "not decided", "open"}
 	case gates.Informs:
 		return sign{"i", "informs only", "inform"}
 	case gates.Missing:
@@ -116,12 +127,35 @@ func statusOf(s gates.Status) sign {
 	return sign{"–", "not run", "none"}
 }
 
-// gateSign distinguishes a gate that proved something wrong from a gate that needs more evidence.
+// gateSign distinguishes a gate that proved a miss from a gate that needs more evidence.
 func gateSign(g gates.GateResult) sign {
-	if g.Status == gates.Failed && g.Reason != "" && !g.Reason.ProvenWrong() {
-		return sign{"◷", "not yet", "open"}
+	if g.Status == gates.Failed && g.Reason == gates.ReasonInconclusive {
+		return statusOf(gates.Open)
 	}
 	return statusOf(g.Status)
+}
+
+// goalsOf returns the speedup that a shape must not seem to reach by rounding.
+func goalsOf(c gates.Comparison) []float64 {
+	if goal := goalOf(c); goal != nil {
+		return []float64{*goal}
+	}
+	return nil
+}
+
+// differenceSign says which of two runs is faster, or that the times cannot tell.
+func differenceSign(d report.Difference) sign {
+	switch {
+	case d.A == nil:
+		return sign{"–", "only in B", "none"}
+	case d.B == nil:
+		return sign{"–", "only in A", "none"}
+	case d.Class == "pass":
+		return sign{"✓", "faster", "pass"}
+	case d.Class == "fail":
+		return sign{"✗", "slower", "fail"}
+	}
+	return sign{"?", d.Finding(), "none"}
 }
 
 // stepSign is gateSign for a gate with evidence. If an earlier gate failed, evidence exists that
@@ -133,10 +167,13 @@ func stepSign(s Step) sign {
 	return gateSign(s.GateResult)
 }
 
-// rowSign returns the sign of a shape: short of its goal does not mean slower than before.
+// rowSign returns the sign of a shape. A shape without a judgement was timed in a run that failed before.
 func rowSign(c gates.Comparison) sign {
-	if c.Status == gates.Failed && c.Role == gates.RoleTarget {
-		return sign{"◷", "not yet", "open"}
+	switch {
+	case c.Status == gates.NotRun:
+		return sign{"–", "not judged", "none"}
+	case c.Status == gates.Failed && c.Role == gates.RoleTarget:
+		return sign{"✗", "missed", "fail"}
 	}
 	return statusOf(c.Status)
 }
@@ -147,7 +184,7 @@ func deviceName(name string) string {
 	return strings.Join(strings.Fields(name), " ")
 }
 
-// outcomeOf distinguishes proven defects from results that are not proven yet.
+// outcomeOf distinguishes proven misses from results that are not decided.
 func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	switch o {
 	case gates.Pass:
@@ -155,10 +192,10 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	case gates.Error:
 		return sign{"!", "ERROR", "error"}
 	case gates.Defer:
-		if r.ProvenWrong() {
-			return sign{"✗", "DEFER", "fail"}
+		if r == gates.ReasonInconclusive {
+			return sign{"◷", "DEFER", "open"}
 		}
-		return sign{"◷", "DEFER", "open"}
+		return sign{"✗", "DEFER", "fail"}
 	}
 	return sign{"…", "no verdict", "none"}
 }

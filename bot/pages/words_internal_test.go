@@ -7,19 +7,21 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// TestSigns checks that a proven defect looks different from missing evidence, for a gate and for a
+// TestSigns checks that a proven miss looks different from missing evidence, for a gate and for a
 // shape as for the verdict.
 func TestSigns(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  sign
 		want string
 	}{
-		"too slow":           {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonTooSlow}), "open"},
+		"too slow":           {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonTooSlow}), "fail"},
 		"inconclusive":       {gateSign(gates.GateResult{Status: gates.Open, Reason: gates.ReasonInconclusive}), "open"},
 		"slower than before": {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonRegression}), "fail"},
 		"wrong":              {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonCorrectness}), "fail"},
 		"passed":             {gateSign(gates.GateResult{Status: gates.Passed}), "pass"},
-		"target not reached": {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.Failed}), "open"},
+		"target not reached": {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.Failed}), "fail"},
+		"target undecided":   {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.Open}), "open"},
+		"not judged":         {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.NotRun}), "none"},
 		"guard broken":       {rowSign(gates.Comparison{Role: gates.RoleGuard, Status: gates.Failed}), "fail"},
 	} {
 		if c.got.Class != c.want || c.got.Mark == "" || c.got.Word == "" {
@@ -48,10 +50,20 @@ func TestGateTitles(t *testing.T) {
 	}
 }
 
-// TestBarsSpaceUnits checks that a limit has the units of the numbers before it.
-func TestBarsSpaceUnits(t *testing.T) {
-	v := &gates.Verdict{Resources: []gates.ResourceRow{{Name: "shared memory", Unit: "B", Baseline: new(83984.0), Candidate: new(49152.0), Limit: "≤ 227KiB"}}}
-	if drawn := string(bars(v)); !strings.Contains(drawn, "82.02 KiB → 48 KiB (≤ 227 KiB)") {
-		t.Errorf("the bars show %s", drawn)
+// TestResourceTable checks that every variant has a row, and that a cell shows how much of its limit is used.
+func TestResourceTable(t *testing.T) {
+	row := func(name string, before, after float64) gates.ResourceRow {
+		return gates.ResourceRow{Name: name, Unit: "B", Baseline: &before, Candidate: &after, Limit: "≤ 227KiB", Status: gates.Passed}
+	}
+	table := resourceTable(&gates.Verdict{Resources: []gates.ResourceRow{row("shared memory of wide", 83984, 226<<10), row("shared memory of short", 49152, 49152), {Name: "registers of short", Candidate: new(96.0), Status: gates.NotRun}}})
+	if len(table.Rows) != 2 || len(table.Names) != 2 || table.Limits[0] != "≤ 227 KiB" || len(table.Rows[0].Cells) != 2 {
+		t.Fatalf("the table is %+v", table)
+	}
+	wide, short := table.Rows[0].Cells[0], table.Rows[1].Cells[0]
+	if wide.Text != "226 KiB" || wide.Before != "82.02 KiB" || !strings.Contains(string(wide.Fill), `width="99.6"`) {
+		t.Errorf("the wide variant needs %+v", wide)
+	}
+	if short.Text != "48 KiB" || short.Before != "" || !strings.Contains(string(short.Fill), `width="21.1"`) {
+		t.Errorf("the short variant needs %+v", short)
 	}
 }

@@ -216,13 +216,13 @@ func TestReply(t *testing.T) {
 		{Asked: change.Asked{ID: "comment-77", By: "ada", Request: grammar.Read("Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20")}, Answered: true, OK: true, Answer: change.Answer{Kind: change.AnswerMoreRounds}},
 		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Request: grammar.Read("/rebanch `a|b` --> <script>@everyone")}, Answered: true, Answer: change.Answer{Kind: change.AnswerMisread}},
 	} {
-		fmt.Fprintf(&b, "%s====\n", Reply(c))
+		fmt.Fprintf(&b, "%s====\n", View{State: &change.State{}}.Reply(c))
 	}
 	golden(t, "replies.md", b.String())
-	if text := Reply(change.Command{}); text != "" {
+	if text := (View{State: &change.State{}}).Reply(change.Command{}); text != "" {
 		t.Errorf("a command that nobody answered has a reply: %q", text)
 	}
-	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: grammar.Read("/help")}, Answered: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: strings.Repeat("many words\n", 10_000)}})
+	long := View{State: &change.State{}}.Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: grammar.Read("/help")}, Answered: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: strings.Repeat("many words\n", 10_000)}})
 	if len(long) > maxComment || !strings.Contains(long, "```\n\nShortened") {
 		t.Errorf("a long reply is %d bytes and ends with %q", len(long), long[len(long)-100:])
 	}

@@ -158,7 +158,7 @@ func TestAnyStoryIsShown(t *testing.T) {
 			t.Fatalf("seed %d: the comment commands: %v", seed, r)
 		}
 		for _, c := range s.state.Commands {
-			if text := Reply(c); text != "" {
+			if text := s.view.Reply(c); text != "" {
 				checkInert(t, strings.TrimPrefix(text, ReplyMarker(c.ID)+"\n> "))
 			}
 		}

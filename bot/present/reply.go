@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -27,13 +28,19 @@ func ReplyMarker(commandID string) string {
 }
 
 // Reply is the comment that answers a command; there is none before there is an
-// answer.
-func Reply(c change.Command) string {
+// answer. It leads to the page of a search that the command has started.
+func (v View) Reply(c change.Command) string {
 	if !c.Answered {
 		return ""
 	}
+	text := strings.TrimSpace(AnswerText(c))
+	if i := slices.IndexFunc(v.State.Searches, func(r change.Run) bool { return r.Command == c.ID }); i >= 0 {
+		if page := v.Pages[v.State.Searches[i].Job].URL; page != "" {
+			text += "\n\n[Follow the search](" + page + ")"
+		}
+	}
 	top := ReplyMarker(c.ID) + "\n> " + report.EscapeCode(report.Clip(report.Plain(c.Request.String()), 300)) + " — " + report.Escape("@"+c.By) + "\n\n"
-	return top + cut(mute(strings.TrimSpace(AnswerText(c))), maxComment-len(top)-100) + "\n"
+	return top + cut(mute(text), maxComment-len(top)-100) + "\n"
 }
 
 // mute sees to it that no line is read as a command: with a personal token the

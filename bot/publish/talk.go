@@ -174,5 +174,5 @@ func (w *writer) reply(ctx context.Context, c change.Command) (int64, error) {
 	if err := w.react(ctx, w.state.Facts.Repo, c.Asked, reaction); err != nil || w.noSpeech {
 		return 0, err
 	}
-	return w.sayOnce(ctx, c.ID, present.Reply(c))
+	return w.sayOnce(ctx, c.ID, w.view.Reply(c))
 }

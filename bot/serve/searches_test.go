@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners"
@@ -85,6 +87,21 @@ func TestPageOfATuning(t *testing.T) {
 		}
 	}
 	page("/searches", "matmul")
+	page("/", "Search: matmul")
+	_, list := w.get(s.URL() + "/searches")
+	job := regexp.MustCompile(`/searches/(pr-[^"]+)`).FindStringSubmatch(list)
+	if job == nil {
+		t.Fatalf("no search in %s", list)
+	}
+	id, err := change.OfJob(job[1])
+	w.no(err)
+	page("/changes/"+id.String(), "<h2>Searches</h2>", "/tune", `<a href="`+job[0])
+	page("/kernels/olga/kernels/kernels/scale", "<h2>Searches</h2>", "not ended")
+	w.no(w.hub.WaitFor(w.ctx, func() bool {
+		return slices.ContainsFunc(pr.Comments(), func(c embedded.Comment) bool {
+			return strings.Contains(c.Body, "Searching the variants") && strings.Contains(c.Body, "[Follow the search](https://gate.example/searches/pr-")
+		})
+	}))
 	close(goOn)
 	address := ""
 	w.no(w.hub.WaitFor(w.ctx, func() bool {

@@ -78,6 +78,13 @@ func begin(kind, title, description string, w, h float64) *canvas {
 	return c
 }
 
+// beginSmall starts a chart in a cell of a table, of which a page may have hundreds. It has no title: the figures are next to it.
+func beginSmall(kind string, w, h float64) *canvas {
+	c := &canvas{w: w, h: h}
+	fmt.Fprintf(c, `<svg class="chart %s" viewBox="0 0 %s %s" aria-hidden="true">`, kind, number(w), number(h))
+	return c
+}
+
 func (c *canvas) end() string {
 	c.WriteString("</svg>\n")
 	return c.String()

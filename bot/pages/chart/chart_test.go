@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,16 +67,6 @@ func pictures() map[string]string {
 			order.Values[g] = append(order.Values[g], v)
 		}
 	}
-	cells := func(bad int) []Cell {
-		list := make([]Cell, 8)
-		for i := range list {
-			list[i] = Cell{Class: "pass", Hint: fmt.Sprintf("seed %d: max |err| 3e-4", i)}
-		}
-		if bad >= 0 {
-			list[bad] = Cell{Class: "fail", Hint: "3 of 2048 elements are bad"}
-		}
-		return list
-	}
 	return map[string]string{
 		"strip": Strip("mission: all rounds", "µs", sides()),
 		"ecdf":  ECDF("mission: distributions", "µs", []Group{sides()[0], sides()[2]}),
@@ -84,19 +75,18 @@ func pictures() map[string]string {
 			{Label: "long", Value: -0.02, Lower: pointer(-0.03), Upper: pointer(0.001), Goal: pointer(-0.02), Class: "open", Text: "−2 %"},
 			{Label: "old", Value: 0.05, Class: "info"},
 		}),
-		"trend": Trend("mission on main", "µs", 12, []Series{{"H200", "first", placed(history, 0.2)}, {"L4", "second", placed(history[3:9], 1)}}, []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}),
+		"trend": Trend("mission on main", "µs", strings.Fields("a11 b22 c33 d44 e55 f66 a77 b88 c99 d10 e11 f12"), []Series{{"H200", "first", placed(history, 0.2)}, {"L4", "second", placed(history[3:9], 1)}}, []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}, []Level{{"other library", 5}}),
 		"order": Order("mission: samples in order", "µs", order),
 		"spark": Spark("mission", samples(5, 20, 1)[:12]),
-		"bars": Bars("Resources", []Bar{
-			{Label: "registers", Before: pointer(168), After: pointer(128), Text: "168 → 128", Class: "pass"},
-			{Label: "spill stores", Before: pointer(0), After: pointer(64), Text: "0 → 64 B (limit 0)", Class: "fail"},
-		}),
-		"grid": Grid("Correctness", []string{"seed 0", "1", "2", "3", "4", "5", "6", "secret"}, []GridRow{
-			{"mission · normal", cells(-1)}, {"mission · outliers", cells(3)}, {"a shape with a long name · constant", cells(-1)},
-		}),
+		"margin": strings.Join(Margins([]Interval{
+			{Label: "mission", Value: 0.18, Lower: pointer(0.17), Upper: pointer(0.195), Goal: pointer(0.1), Class: "pass"},
+			{Label: "long", Value: -0.33, Lower: pointer(-0.34), Upper: pointer(-0.32), Goal: pointer(-0.02), Class: "fail"},
+			{Label: "free", Value: 0.18},
+		}), ""),
+		"fill":     Fill(226.0/227, "pass"),
 		"funnel":   Funnel("Speedup so far", []Narrowing{{1, 0.2, -0.05, 0.5}, {2, 0.15, 0.02, 0.3}, {3, 0.17, 0.1, 0.24}, {4, 0.165, 0.12, 0.21}}, pointer(0.1)),
 		"race":     Race("Best speedup", []RacePoint{{5, 0.02, "a", true}, {9, 0.05, "b", true}, {30, 0.045, "b", true}}, []RacePoint{{9, -0.1, "c <slow>", false}, {30, 0.045, "b", true}}),
-		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate"}, {"mission", 120, 2e14, "baseline"}, {"small", 20, 1e12, "candidate"}}),
+		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate", "mission"}, {"mission", 120, 2e14, "baseline", ""}, {"small", 20, 1e12, "candidate", "small"}}),
 	}
 }
 
@@ -105,8 +95,10 @@ func TestGolden(t *testing.T) {
 		if again := pictures()[name]; again != got {
 			t.Errorf("%s: two pictures of the same data differ", name)
 		}
-		if err := check(got); err != nil {
-			t.Errorf("%s: %v", name, err)
+		for one := range strings.SplitSeq(strings.TrimSpace(got), "</svg>\n") {
+			if err := check(strings.TrimSuffix(one, "</svg>") + "</svg>"); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 		file := filepath.Join("testdata", name+".svg")
 		if *update {
@@ -128,7 +120,7 @@ func TestGolden(t *testing.T) {
 var coordinate = regexp.MustCompile(`([MLHVhZ])(-?[0-9.]+)?(?: (-?[0-9.]+))?`)
 
 // check verifies that a chart is well-formed XML, that every mark lies within the viewBox, that it
-// has a title, and that it has neither style nor script.
+// has a title unless it is hidden from screen readers, and that it has neither style nor script.
 func check(svg string) error {
 	d := xml.NewDecoder(strings.NewReader(svg))
 	var w, h float64
@@ -173,6 +165,9 @@ func check(svg string) error {
 		case "svg":
 			if _, err := fmt.Sscanf(attr["viewBox"], "0 0 %g %g", &w, &h); err != nil {
 				return err
+			}
+			if attr["aria-hidden"] == "true" {
+				titles++ // it needs none
 			}
 		case "title":
 			titles++
@@ -265,25 +260,12 @@ func (r strange) groups() []Group {
 func TestStrangeData(t *testing.T) {
 	for seed := range uint64(120) {
 		r := strange{rand.New(rand.NewPCG(seed, 9))}
-		rows, points, bars := make([]Interval, r.IntN(4)), make([]Point, r.IntN(30)), make([]Bar, r.IntN(4))
+		rows, points := make([]Interval, r.IntN(4)), make([]Point, r.IntN(30))
 		for i := range rows {
 			rows[i] = Interval{r.text(), r.value(), r.pointer(), r.pointer(), r.pointer(), r.text(), r.text()}
 		}
 		for i := range points {
 			points[i] = Point{r.value(), r.pointer(), r.pointer(), r.text(), r.text(), "/" + r.text(), r.IntN(60) - 9, r.text() + "\n" + r.text()}
-		}
-		for i := range bars {
-			bars[i] = Bar{r.text(), r.pointer(), r.pointer(), r.text(), r.text()}
-		}
-		grid, columns := make([]GridRow, r.IntN(3)), make([]string, r.IntN(200))
-		for i := range columns {
-			columns[i] = r.text()
-		}
-		for i := range grid {
-			grid[i] = GridRow{r.text(), make([]Cell, r.IntN(300))}
-			for k := range grid[i].Cells {
-				grid[i].Cells[k] = Cell{r.text(), r.text()}
-			}
 		}
 		rounds := make([]Narrowing, r.IntN(6))
 		for i := range rounds {
@@ -291,7 +273,7 @@ func TestStrangeData(t *testing.T) {
 		}
 		spots := make([]Spot, r.IntN(5))
 		for i := range spots {
-			spots[i] = Spot{r.text(), r.value(), r.value(), r.text()}
+			spots[i] = Spot{r.text(), r.value(), r.value(), r.text(), r.text()}
 		}
 		best, arms := make([]RacePoint, r.IntN(5)), make([]RacePoint, r.IntN(5))
 		for _, list := range [][]RacePoint{best, arms} {
@@ -306,14 +288,22 @@ func TestStrangeData(t *testing.T) {
 		}
 		for name, svg := range map[string]string{
 			"strip": Strip(r.text(), r.text(), groups), "ecdf": ECDF(r.text(), r.text(), groups), "forest": Forest(r.text(), rows),
-			"trend": Trend(r.text(), r.text(), r.IntN(40)-1, []Series{{r.text(), r.text(), points}, {r.text(), r.text(), points[len(points)/2:]}}, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
-			"order": Order(r.text(), r.text(), sequence), "bars": Bars(r.text(), bars), "grid": Grid(r.text(), columns, grid),
+			"trend": Trend(r.text(), r.text(), slices.Repeat([]string{r.text()}, r.IntN(40)), []Series{{r.text(), r.text(), points}, {r.text(), r.text(), points[len(points)/2:]}}, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}, []Level{{r.text(), r.value()}}), "spark": Spark(r.text(), r.values()),
+			"order": Order(r.text(), r.text(), sequence), "fill": Fill(r.value(), r.text()),
 			"race":     Race(r.text(), best, arms),
 			"funnel":   Funnel(r.text(), rounds, r.pointer()),
 			"roofline": Roofline(r.text(), r.value(), []Ceiling{{r.text(), r.value()}, {r.text(), r.value()}}, spots),
 		} {
 			if err := check(svg); err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, name, err)
+			}
+		}
+		for i, svg := range Margins(rows) {
+			if svg == "" && rows[i].drawable() {
+				t.Fatalf("seed %d: the margin of %+v is not drawn", seed, rows[i])
+			}
+			if err := check(svg); svg != "" && err != nil {
+				t.Fatalf("seed %d, margin: %v", seed, err)
 			}
 		}
 	}
@@ -362,13 +352,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestFiguresAreWhole checks that the essential parts of a row are never truncated: its numbers and
-// the goal.
+// TestFiguresAreWhole checks that the goal of a funnel is never truncated.
 func TestFiguresAreWhole(t *testing.T) {
-	const figures = "49.1 KiB → 48.1 KiB (≤ 64 KiB of each block)"
-	if svg := Bars("Resources", []Bar{{Label: "dynamic shared memory of the kernel", Before: pointer(1), After: pointer(2), Text: figures}}); !strings.Contains(svg, ">"+figures+"</text>") {
-		t.Errorf("the figures are cut off in %s", svg)
-	}
 	for _, goal := range []float64{-0.2, 0.1, 0.3} {
 		svg := Funnel("mission", []Narrowing{{1, 0.1, 0, 0.2}, {2, 0.1, 0.05, 0.15}}, &goal)
 		m := regexp.MustCompile(`y="([0-9.]+)">goal ([^<]*)<`).FindStringSubmatch(svg)
@@ -386,6 +371,34 @@ func TestPercentRoundsOnce(t *testing.T) {
 	for v, want := range map[float64]string{4.96046: "+496 %", 1.00649: "+100.6 %", 0.446123: "+44.61 %", -0.029: "−2.9 %", 0.00001: "+0 %", 0: "0 %"} {
 		if got := percent(v); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}
+
+// TestFillLooksFull checks that a bar near its limit looks full, and one beyond it not longer than that.
+func TestFillLooksFull(t *testing.T) {
+	for share, want := range map[float64]string{226.0 / 227: "99.6", 0.5: "50", 3: "100", 0: "0"} {
+		if svg := Fill(share, "pass"); !strings.Contains(svg, `<rect class="used pass" x="0" y="0" width="`+want+`"`) {
+			t.Errorf("%v is drawn as %s", share, svg)
+		}
+	}
+}
+
+// TestMarginsShareTheGoal checks that all goals are in one column, and that a value that misses its goal is left of it.
+func TestMarginsShareTheGoal(t *testing.T) {
+	rows := []Interval{{Value: 0.09, Goal: pointer(0.1)}, {Value: 7, Goal: pointer(-0.02)}, {Value: 0.1, Goal: pointer(0.1)}}
+	goal, dot := regexp.MustCompile(`class="goal" d="M([0-9.]+) `), regexp.MustCompile(`cx="([0-9.]+)"`)
+	at := func(p *regexp.Regexp, svg string) float64 {
+		v, err := strconv.ParseFloat(p.FindStringSubmatch(svg)[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	drawn := Margins(rows)
+	for i, left := range []bool{true, false, false} {
+		if at(goal, drawn[i]) != at(goal, drawn[0]) || (at(dot, drawn[i]) < at(goal, drawn[i])) != left {
+			t.Errorf("row %d is drawn as %s", i, drawn[i])
 		}
 	}
 }

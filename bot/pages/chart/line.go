@@ -65,7 +65,7 @@ func Order(title, unit string, s Sequence) string {
 				continue
 			}
 			if seen++; (seen-1)%stride == 0 {
-				dots.to("M", place.at(float64(i)), a.at(v))
+				dots.to("M", math.Round(place.at(float64(i))), a.at(v))
 				dots.d.WriteString("h0")
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 // mostDots limits the dots of a strip. More dots would merge into one blot, and a page has many
 // strips.
-const mostDots = 600
+const mostDots = 180
 
 // Strip draws every value of each group as a dot in the group's row, with a bar at the median. All
 // groups share the axis.
@@ -35,7 +35,7 @@ func Strip(title, unit string, groups []Group) string {
 		dots := trail{canvas: c}
 		stride := (len(values) + mostDots - 1) / mostDots
 		for k := 0; k < len(values); k += stride {
-			dots.to("M", a.at(values[k]), middle+scatter(k)*(high-12)/2)
+			dots.to("M", a.at(values[k]), math.Round(middle+scatter(k)*(high-12)/2))
 			dots.d.WriteString("h0")
 		}
 		dots.draw("dots " + g.Class)
@@ -75,7 +75,7 @@ func Median(values []float64) float64 {
 }
 
 // mostSteps limits the points of a distribution's curve: a chart has fewer pixels.
-const mostSteps = 240
+const mostSteps = 100
 
 // ECDF draws the groups' empirical distributions: for each value, the share of samples that are not
 // larger. A curve further to the left is faster.

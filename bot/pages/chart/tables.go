@@ -3,93 +3,8 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 )
-
-// A Bar compares one number before and after.
-type Bar struct {
-	Label  string
-	Before *float64
-	After  *float64
-	Text   string // the numbers as text
-	Class  string // result
-}
-
-// Bars draws a pair of bars per row. Each row has its own scale, because registers and bytes have
-// no common one.
-func Bars(title string, rows []Bar) string {
-	if len(rows) == 0 {
-		return nothing("bars", title)
-	}
-	const high = 34
-	c := begin("bars", title, "", width, float64(4+high*len(rows)))
-	for i, r := range rows {
-		top := 4 + high*float64(i)
-		// The numbers matter most, so a long label is truncated to leave room for them.
-		figures := min(textWide(r.Text), width-4)
-		c.text("label", "start", 2, top+11, r.Label, max(10*charWide, width-4-figures-charWide))
-		c.text("figure "+r.Class, "end", width-2, top+11, r.Text, width-4)
-		most := 0.0
-		for _, v := range finite(deref(r.Before, r.After)) {
-			most = max(most, math.Abs(v))
-		}
-		long := func(v *float64) float64 {
-			if v == nil || most == 0 || math.IsNaN(*v) {
-				return 0
-			}
-			return inside(math.Abs(*v)/most, 0, 1) * (width - 4)
-		}
-		c.rect("bar baseline", 2, top+15, long(r.Before), 5, "")
-		c.rect("bar candidate", 2, top+21, long(r.After), 5, "")
-	}
-	return c.end()
-}
-
-// A Cell is one cell of a grid.
-type Cell struct {
-	Class string // result; empty leaves the cell blank
-	Hint  string
-}
-
-// A GridRow holds the cells of one row, in the order of the columns.
-type GridRow struct {
-	Label string
-	Cells []Cell
-}
-
-// Grid draws one cell for each row and column. The hints of the cells name the columns; only the
-// first and the last column have a label.
-func Grid(title string, columns []string, rows []GridRow) string {
-	if len(rows) == 0 || len(columns) == 0 {
-		return nothing("grid-map", title)
-	}
-	const left, top, high = 150, 18, 18
-	wide := min(24, (width-left-4)/float64(len(columns)))
-	bad := 0
-	for _, r := range rows {
-		for _, cell := range r.Cells {
-			if cell.Class == "fail" {
-				bad++
-			}
-		}
-	}
-	c := begin("grid-map", title, fmt.Sprintf("%d rows, %d columns, %d fields failed.", len(rows), len(columns), bad), width, float64(top+high*len(rows)+4))
-	end := left + wide*float64(len(columns))
-	c.text("tick", "start", left, 12, columns[0], end-left)
-	if last := columns[len(columns)-1]; len(columns) > 1 && textWide(columns[0]+" "+last) < end-left {
-		c.text("tick", "end", end, 12, last, end-left)
-	}
-	for i, r := range rows {
-		y := top + high*float64(i)
-		c.text("label", "end", left-6, y+12, r.Label, left-8)
-		for k, cell := range r.Cells {
-			if k >= len(columns) || cell.Class == "" {
-				continue
-			}
-			c.rect("cell "+cell.Class, left+wide*float64(k)+1, y+1, wide-2, high-3, cell.Hint)
-		}
-	}
-	return c.end()
-}
 
 // A Ceiling is a limit of a device, in operations per second.
 type Ceiling struct {
@@ -103,9 +18,11 @@ type Spot struct {
 	Intensity float64
 	FLOPs     float64
 	Class     string
+	Label     string // next to the spot
 }
 
-// Roofline draws the achieved performance below the limits of the device, on logarithmic axes.
+// Roofline draws the achieved performance below the limits of the device, on logarithmic axes. Spots with a label are named where
+// there is room.
 func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot) string {
 	var xs, ys []float64
 	kept := spots[:0:0]
@@ -123,14 +40,23 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 			xs, ys = append(xs, y-slope), append(ys, y)
 		}
 	}
-	const left, top, bottom = 48, 10, 170
+	const left, top, bottom, width = 52, 14, 260, trendWide
 	x, _ := newAxis(xs, left, width-8)
 	y, _ := newAxis(ys, bottom, top)
 	c := begin("roofline", title, "Each dot is one shape; the nearer to the lines above it, the better.", width, bottom+32)
-	power := func(v float64) string { return plain(math.Round(math.Pow(10, v)*100) / 100) }
-	x.bottom(c, top, bottom, "FLOP per byte", power)
-	y.left(c, left, width-8, func(v float64) string { return plain(math.Round(math.Pow(10, v-12)*1000) / 1000) })
-	c.text("unit", "start", 2, bottom+26, "TFLOP/s", 80)
+	for _, v := range (logAxis{x}).ticks() {
+		at := logAxis{x}.at(v)
+		c.line("grid", at, top, at, bottom)
+		c.text("tick", "middle", at, bottom+12, plain(v), 80)
+	}
+	for _, v := range (logAxis{y}).ticks() {
+		at := logAxis{y}.at(v)
+		c.line("grid", left, at, width-8, at)
+		c.text("tick", "end", left-4, at+4, plain(v/1e12), left-4)
+	}
+	c.line("axis", left, bottom, width-8, bottom)
+	c.text("unit", "end", width-8, bottom+26, "FLOP per byte", 120)
+	c.text("unit", "start", 2, bottom+26, "TFLOP/s, both scales logarithmic", 300)
 	// The bandwidth slope, clipped to the chart at both ends.
 	from, to := max(x.low, y.low-slope), min(x.high, y.high-slope)
 	for _, peak := range ceilings { // the slope ends at the highest ceiling
@@ -151,7 +77,20 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 	}
 	for _, s := range kept {
 		c.dot("dot "+s.Class, x.at(math.Log10(s.Intensity)), y.at(math.Log10(s.FLOPs)), 4,
-			fmt.Sprintf("%s: %s TFLOP/s at %s FLOP per byte", s.Name, plain(s.FLOPs/1e12), plain(s.Intensity)))
+			fmt.Sprintf("%s: %s TFLOP/s", s.Name, plain(s.FLOPs/1e12)))
+	}
+	type box struct{ left, right, y float64 }
+	var taken []box
+	for _, s := range kept {
+		at := box{left: x.at(math.Log10(s.Intensity)) + 7, y: y.at(math.Log10(s.FLOPs))}
+		if at.right = at.left + textWide(s.Label); s.Label == "" || at.right > width-8 {
+			continue
+		}
+		if slices.ContainsFunc(taken, func(b box) bool { return math.Abs(b.y-at.y) < 12 && b.left < at.right && at.left < b.right }) {
+			continue
+		}
+		taken = append(taken, at)
+		c.text("label", "start", at.left, at.y+4, s.Label, at.right-at.left+1)
 	}
 	return c.end()
 }

@@ -12,10 +12,20 @@ type Series struct {
 	Points []Point // in their order
 }
 
-// Trend draws several series on one horizontal axis of positions. Each point names its position.
+// A Level is a time to compare a trend with, such as that of another implementation.
+type Level struct {
+	Name  string
+	Value float64
+}
+
+// trendWide is the width of a trend, which has a page's width to itself.
+const trendWide = 960
+
+// Trend draws several series on one horizontal axis of positions, which have labels. Each point names its position.
 // The vertical axis is logarithmic: halving a time looks the same everywhere, and devices with
 // different speeds can share the chart.
-func Trend(title, unit string, places int, series []Series, marks []Mark) string {
+func Trend(title, unit string, labels []string, series []Series, marks []Mark, levels []Level) string {
+	places := len(labels)
 	var all []float64
 	count := 0
 	for _, s := range series {
@@ -28,23 +38,30 @@ func Trend(title, unit string, places int, series []Series, marks []Mark) string
 			}
 		}
 	}
-	const left, bottom = 52, 160
-	top := 10.0
-	if len(series) > 1 {
-		top = 26
+	for _, l := range levels {
+		if l.Value > 0 {
+			all = append(all, math.Log10(l.Value))
+		}
 	}
+	const left, top, bottom, width = 52, 30, 220, trendWide
 	logs, ok := newAxis(all, bottom, top)
 	if !ok || places < 1 {
 		return nothing("line", title)
 	}
 	a := logAxis{logs}
 	place := axis{low: -0.5, high: float64(places) - 0.5, from: left, to: width - 6}
-	c := begin("line", title, fmt.Sprintf("%d values of %d series, in %s.", count, len(series), unit), width, bottom+20)
+	c := begin("line", title, fmt.Sprintf("%d values of %d series, in %s.", count, len(series), unit), width, bottom+36)
 	for _, v := range a.ticks() {
 		c.line("grid", left, a.at(v), width-6, a.at(v))
 		c.text("tick", "end", left-4, a.at(v)+4, plain(v), left-4)
 	}
 	c.line("axis", left, bottom, width-6, bottom)
+	for _, l := range levels {
+		if l.Value > 0 && !math.IsInf(l.Value, 0) {
+			c.line("level", left, a.at(l.Value), width-6, a.at(l.Value))
+			c.text("unit", "end", width-8, a.at(l.Value)-4, l.Name, 300)
+		}
+	}
 	for _, m := range marks {
 		if m.Before >= 0 && m.Before <= places {
 			at := place.at(float64(m.Before) - 0.5)
@@ -52,18 +69,23 @@ func Trend(title, unit string, places int, series []Series, marks []Mark) string
 			c.dot("mark-head "+m.Class, at, top, 4, m.Text)
 		}
 	}
-	if len(series) > 1 {
-		var groups []Group
-		for _, s := range series {
-			groups = append(groups, Group{Name: s.Name, Class: s.Class})
-		}
-		c.legend(left, groups)
+	var groups []Group
+	for _, s := range series {
+		groups = append(groups, Group{Name: s.Name, Class: s.Class})
 	}
+	c.legend(left, groups)
 	for _, s := range series {
 		c.series(s, place, a)
 	}
-	c.text("unit", "start", left, bottom+15, "oldest", 80)
-	c.text("unit", "end", width-6, bottom+15, "newest · "+unit+", log scale", 240)
+	taken := math.Inf(-1)
+	for i, label := range labels {
+		half := textWide(label) / 2
+		if at := place.at(float64(i)); at-half > taken {
+			c.text("tick", "middle", at, bottom+14, label, 100)
+			taken = at + half + 2*charWide
+		}
+	}
+	c.text("unit", "end", width-6, bottom+30, unit+", logarithmic scale; commits from the oldest to the newest", 500)
 	return c.end()
 }
 
