@@ -98,7 +98,7 @@ func changedKernel(t *testing.T) string {
 }
 
 var (
-	roundFrame = regexp.MustCompile(`^(scale )?✓ build ✓ correctness [▓░]{8} round [1-6]/6( · .*)?$`)
+	roundFrame = regexp.MustCompile(`^(scale )?✓ build ✓ correctness ✓ precision [▓░]{8} round [1-6]/6( · .*)?$`)
 	timeLeft   = regexp.MustCompile(` · \d+ s left$`)
 	styles     = regexp.MustCompile(`\x1b\[[0-9]*m`)
 )

@@ -19,7 +19,7 @@ import (
 // recordedSearch is the log of a search on an H200.
 func recordedSearch(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../runners/backend/cuda/testdata/h200/tune/stage6_fp8-search.jsonl")
+	text, err := os.ReadFile("../../runners/backend/cuda/testdata/h200/tune/matmul-search.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestSearchPages(t *testing.T) {
 	get := siteOf(t, f)
 	for path, want := range map[string][]string{
 		"/searches":              {"tune-ended", "tune-growing", "not ended", "ended without a winner", "tune-broken", "this is no log of kernelgate tune"},
-		"/searches/tune-ended":   {"<h2>Elite</h2>", "stage6_fp8,ROW_WARPS=1", "Nothing is proven better than the incumbent", "<h2>Verdicts of the gate</h2>", "DEFER", "<h2>Failed</h2>", "<svg", "What each toggle was worth"},
+		"/searches/tune-ended":   {"<h2>Elite</h2>", "default,TILE_M=64,TILE_N=64", "Nothing is proven better than the incumbent", "<h2>Verdicts of the gate</h2>", "DEFER", "<h2>Failed</h2>", "<svg", "What each toggle was worth"},
 		"/searches/tune-growing": {"Not ended.", `data-live="/searches/tune-growing/live"`, "in the race"},
 	} {
 		status, text := get(path)
@@ -68,7 +68,7 @@ func TestSearchPages(t *testing.T) {
 		}
 	}
 	// A search that runs is among what goes on now, and every page leads to the searches.
-	if _, home := get("/"); !strings.Contains(home, `<a href="/searches/tune-growing">Search: sdpa_fp8</a>`) || strings.Contains(home, "tune-ended") || !strings.Contains(home, `<a href="/searches">Searches</a>`) {
+	if _, home := get("/"); !strings.Contains(home, `<a href="/searches/tune-growing">Search: matmul</a>`) || strings.Contains(home, "tune-ended") || !strings.Contains(home, `<a href="/searches">Searches</a>`) {
 		t.Errorf("the first page says %s", home)
 	}
 	for _, path := range []string{"/searches/none", "/searches/none/live", "/api/v1/searches/none"} {
@@ -78,7 +78,7 @@ func TestSearchPages(t *testing.T) {
 	}
 	_, text := get("/api/v1/searches/tune-ended")
 	var page pages.TuningPage
-	if err := json.Unmarshal([]byte(text), &page); err != nil || !page.Ended || len(page.Elite) == 0 || page.Kernel != "sdpa_fp8" || len(page.Raced) < 5 {
+	if err := json.Unmarshal([]byte(text), &page); err != nil || !page.Ended || len(page.Elite) == 0 || page.Kernel != "matmul" || len(page.Raced) < 5 {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -133,7 +133,7 @@ func TestSearchesNeedAccess(t *testing.T) {
 	for path, want := range map[string]int{"/searches": http.StatusOK, "/searches/tune-ended": http.StatusNotFound, "/searches/tune-ended/live": http.StatusNotFound, "/api/v1/searches/tune-ended": http.StatusNotFound} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		if w.Code != want || strings.Contains(w.Body.String(), "sdpa_fp8") || strings.Contains(w.Body.String(), "tune-growing") {
+		if w.Code != want || strings.Contains(w.Body.String(), "matmul") || strings.Contains(w.Body.String(), "tune-growing") {
 			t.Errorf("%s answers %d: %s", path, w.Code, w.Body.String())
 		}
 	}
