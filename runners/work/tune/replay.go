@@ -59,12 +59,12 @@ func (r *Replay) Screen(_ context.Context, ids []string, _ []Candidate) ([]Scree
 	return all, nil
 }
 
-// first is the first round of a candidate. One round says nothing about its noise. A screen has five samples of each side, and the
-// rounds of searches without one had twenty pairs.
+// first is the first round of a candidate, at the whole cost of that round, although a screen takes less. One round says nothing
+// about its noise.
 func (r *Replay) first(id string) Screened {
 	for _, n := range slices.Sorted(maps.Keys(r.log.rounds)) {
 		if t, ok := r.log.rounds[n][id]; ok {
-			return Screened{Refusal: t.Refusal, Speedups: t.Speedups, Micros: t.Micros, Seconds: t.Seconds / 4}
+			return Screened{Refusal: t.Refusal, Speedups: t.Speedups, Micros: t.Micros, Seconds: t.Seconds}
 		}
 	}
 	return Screened{}
