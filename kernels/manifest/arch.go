@@ -86,8 +86,8 @@ func (c *checker) archAt(at *strict.Node, list []Arch) {
 	}
 }
 
-// checkCluster reports the field nearest to the variant: its own architectures, else its own
-// cluster, else the kernel's architectures.
+// checkCluster reports a launch that asks for what an architecture lacks, at the field nearest to the variant: its own
+// architectures, else the field of its own launch, else the kernel's architectures.
 func (c *checker) checkCluster(v Variant) {
 	launch, own, place := c.m.launchOf(v), c.n.Child("variants", v.Name), c.n.Child("launch")
 	if launch == nil {
@@ -96,22 +96,30 @@ func (c *checker) checkCluster(v Variant) {
 	if v.Launch != nil {
 		place = own.Child("launch")
 	}
-	starts := launch.starts()
-	first := slices.IndexFunc(starts, func(s started) bool { return len(s.Cluster) > 0 })
-	if first < 0 {
-		return
-	}
-	cluster, at := starts[first].place(place).Child("cluster"), c.n.Child("arch")
-	if v.Arch != nil {
-		at = own.Child("arch")
-	}
-	for i, arch := range c.m.ArchOf(v.Name) {
-		switch capability := arch.capability(); {
-		case capability == 0 || capability >= firstWithClusters:
-		case v.Launch != nil && v.Arch == nil:
-			c.errorf(cluster, "the kernel's arch %q has no clusters (write e.g. arch: [sm_90] in the variant, or delete the cluster)", arch)
-		default:
-			c.errorf(itemOf(at, i), "%q has no clusters, which %s asks for (write sm_90 or later, or delete the cluster)", arch, cluster.Path())
+	for _, feature := range []struct {
+		field, lacks, remove string
+		asked                func(started) bool
+	}{
+		{"cluster", "no clusters", "delete the cluster", func(s started) bool { return len(s.Cluster) > 0 }},
+		{"programmatic", "no programmatic dependent launch", "delete programmatic", func(s started) bool { return s.step >= 0 && launch.Steps[s.step].Programmatic }},
+	} {
+		starts := launch.starts()
+		first := slices.IndexFunc(starts, feature.asked)
+		if first < 0 {
+			continue
+		}
+		field, at := starts[first].place(place).Child(feature.field), c.n.Child("arch")
+		if v.Arch != nil {
+			at = own.Child("arch")
+		}
+		for i, arch := range c.m.ArchOf(v.Name) {
+			switch capability := arch.capability(); {
+			case capability == 0 || capability >= firstWithClusters:
+			case v.Launch != nil && v.Arch == nil:
+				c.errorf(field, "the kernel's arch %q has %s (write e.g. arch: [sm_90] in the variant, or %s)", arch, feature.lacks, feature.remove)
+			default:
+				c.errorf(itemOf(at, i), "%q has %s, which %s asks for (write sm_90 or later, or %s)", arch, feature.lacks, field.Path(), feature.remove)
+			}
 		}
 	}
 }

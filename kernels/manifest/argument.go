@@ -43,7 +43,7 @@ type Argument struct {
 	Setting *Expr `yaml:"setting" half:"implementation" eg:"SPLITS" doc:"cuda: value of a scalar that only the kernel needs, such as a number of splits. It replaces value. The reference does not see the scalar, and a change may edit its setting."`
 
 	Vector []Expr  `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes of a scalar of a vector type such as uint3 or float4. Replaces value."`
-	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in the layout of C. Arrays that members point to, and nested structs, are further arguments of the manifest; the kernel function has no separate parameters for them. With access: in and a shape, these are the members of each element of an array of structs."`
+	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in the layout of C. Arrays that members point to, and nested structs, are further arguments of the manifest; the kernel function has no separate parameters for them. With a shape, these are the members of each element of an array of structs."`
 
 	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: pass the array as a CUtensorMap instead of a pointer. A Triton kernel gets a TensorDescriptor, on every GPU."`
 
@@ -150,9 +150,6 @@ func (a *Argument) validateArray(n *strict.Node) {
 	}
 	if a.requireDType(n); a.DType == "" {
 		return
-	}
-	if a.DType.Packed() && a.Access != In {
-		n.Child("dtype").Errorf("%s has two elements to a byte, which only inputs have (write access: in, or u8)", a.DType)
 	}
 	if a.DType.Packed() {
 		refuseFields(n, "a packed format has none (delete it)", "tensor_map")

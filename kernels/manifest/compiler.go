@@ -45,7 +45,7 @@ var compilerRules = map[Compiler]compilerRule{
 	Program: {sources: []string{"**"}, refused: append(slices.Clone(tritonFields), "include", "include_first", "flags", "scratch", "choose"), launches: true},
 }
 
-var tritonFields = []string{"constants", "autotune", "num_warps", "num_stages", "num_ctas"}
+var tritonFields = []string{"skip_init", "stubs", "constants", "autotune", "num_warps", "num_stages", "num_ctas"}
 
 // compilerLaunches reports whether the kernel's compiler decides the block size, not the manifest.
 func (m *Manifest) compilerLaunches() bool { return compilerRules[m.Compiler].launches }
@@ -128,7 +128,7 @@ func (c *checker) checkBlock(l *Launch, at *strict.Node) {
 			c.errorf(start.Child("block"), "is required (write e.g. block: [128])")
 		}
 	}
-	refused := []string{"block", "shared_memory", "cluster", "max_threads", "cooperative"}
+	refused := []string{"block", "shared_memory", "cluster", "max_threads", "cooperative", "programmatic", "priority", "carveout"}
 	switch {
 	case c.m.Compiler == Program:
 		starts, refused = []*strict.Node{at}, append(refused, "args", "steps")
@@ -166,6 +166,7 @@ func (c *checker) checkTriton() {
 			c.errorf(p, "%q is a toggle, which is a constant already (delete it here)", p.Key)
 		}
 	}
+	c.checkStandIns()
 	c.checkAutotune()
 	c.launches(func(l *Launch, at *strict.Node) {
 		for i, s := range l.Steps {
@@ -217,6 +218,11 @@ func (m *Manifest) compilerRecipe() string {
 	for name, e := range map[string]*Expr{"num_warps": m.NumWarps, "num_stages": m.NumStages, "num_ctas": m.NumCTAs} {
 		if e != nil {
 			parts = append(parts, name+": "+e.text)
+		}
+	}
+	for name, list := range map[string][]string{"skip_init": m.SkipInit, "stubs": m.Stubs} {
+		if len(list) > 0 {
+			parts = append(parts, name+": "+written(list))
 		}
 	}
 	slices.Sort(parts[1:])

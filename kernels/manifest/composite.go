@@ -26,6 +26,8 @@ type Field struct {
 	Struct    string `yaml:"struct" eg:"inner" doc:"If the member is a nested struct: the name of the argument with access: struct."`
 	Count     *Expr  `yaml:"count" eg:"16" default:"(1)" doc:"In an array of structs: number of elements of the member."`
 	Init      Init   `yaml:"init" eg:"0..15" default:"(distribution; required for integers)" doc:"In an array of structs: how the member is filled, as in the init of an argument."`
+
+	Tolerance *Tolerance `yaml:"tolerance" eg:"{abs: 1}" default:"(the manifest's)" doc:"In an array of structs that is an output: the member's own tolerance."`
 }
 
 // NoPointer is what a field that is a null pointer points to.
@@ -43,7 +45,7 @@ func (f *Field) ValidateStrict(n *strict.Node) {
 
 // validateMember checks a field of a struct that is passed by value.
 func (f *Field) validateMember(n *strict.Node) {
-	refuseFields(n, "a struct by value has none (delete it, or write access: in and a shape)", "count", "init")
+	refuseFields(n, "a struct by value has none (delete it, or write access: in and a shape)", "count", "init", "tolerance")
 	kinds := []string{"value", "vector", "array", "setting", "settings", "pointer", "tensor_map", "struct"}
 	has := slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return !n.Has(k) })
 	switch {
@@ -249,6 +251,9 @@ func (c *checker) checkFields(a *Argument, at *strict.Node) {
 	}
 	for i, f := range a.Fields {
 		place := itemOf(at.Child("fields"), i)
+		if _, taken := c.m.argument(a.memberName(&f)); taken && a.Structs() {
+			c.errorf(place.Child("name"), "the reference gets the member as %s, which is an argument too (rename one of them)", a.memberName(&f))
+		}
 		if slices.ContainsFunc(a.Fields[:i], func(other Field) bool { return other.Name == f.Name }) {
 			c.errorf(place.Child("name"), "%q is the name of an earlier field too (choose another)", f.Name)
 		}

@@ -27,8 +27,11 @@ func (c *checker) compileAll() {
 			implementation[e] = true
 		}
 	}
+	onGPU := c.m.launchExprs()
 	for _, e := range all {
-		if implementation[e] {
+		if onGPU[e] {
+			c.compile(e, slices.Concat(toggles, tuned, []string{smsName}))
+		} else if implementation[e] {
 			c.compile(e, slices.Concat(toggles, tuned))
 		} else {
 			c.compile(e, toggles)
@@ -51,6 +54,9 @@ func (c *checker) compile(e *Expr, toggles []string) {
 	for _, name := range e.names {
 		if !slices.Contains(known, name) {
 			hint := ""
+			if name == smsName {
+				hint = "; a launch, its scratch and a setting know SMS, because the rest is the same on every GPU"
+			}
 			if _, bare := e.bare(); bare && e.literal {
 				hint = fmt.Sprintf("; write {text: %s} for a text, {dtype: %[1]s} for a format", name)
 			}

@@ -15,6 +15,15 @@ const (
 	SetsFolder = ".sets"
 )
 
+// Sets that a runner finds itself, in the Python that it uses for references.
+const (
+	TorchSet  = "torch"  // PyTorch's headers
+	PythonSet = "python" // Python.h
+)
+
+// torchCXX is the folder of PyTorch's headers for C++, torch/extension.h among them, within the set.
+const torchCXX = "torch/csrc/api/include"
+
 const maxInclude = 16
 
 // topFolder is the repository's top folder.
@@ -99,6 +108,9 @@ func (m *Manifest) IncludeFlags() []string {
 	}
 	for _, item := range m.Include {
 		flags = append(flags, SearchLast+includePlace(item))
+		if item == "<"+TorchSet+">" {
+			flags = append(flags, SearchLast+path.Join(includePlace(item), torchCXX))
+		}
 	}
 	return flags
 }

@@ -164,6 +164,9 @@ func (m *Manifest) Launches(variant string) string {
 	if m.Mode != ModeCUDA {
 		fmt.Fprintf(&b, "entry %s\n", m.Entry) // steps have theirs
 	}
+	if m.sms == 0 && m.followsSMs() {
+		return m.On(SupposedSMs).Launches(variant) + m.On(SupposedSMs/2-1).Launches(variant)
+	}
 	scratch := m.ScratchOf(variant)
 	for _, t := range m.trials(variant, "") {
 		steps, _ := m.stepsAt(v, m.Env(t.dims, t.toggles)) // they were tried when the manifest was read

@@ -40,7 +40,7 @@ func TestHalves(t *testing.T) {
 		halves[f.Half] = append(halves[f.Half], f.Name)
 	}
 	same(t, "problem", halves[strict.HalfProblem], strings.Fields("version name description mode arguments shapes limits secret reference tolerance threads work rivals command"))
-	same(t, "implementation", halves[strict.HalfImplementation], strings.Fields("root source sources include include_first compiler build entry arch flags launch scratch variants default_variant choose toggles constants autotune num_warps num_stages num_ctas"))
+	same(t, "implementation", halves[strict.HalfImplementation], strings.Fields("root source sources include include_first skip_init stubs compiler build entry arch flags launch scratch variants default_variant choose toggles constants autotune num_warps num_stages num_ctas"))
 	same(t, "neither", len(halves[""]), 0)
 }
 
@@ -173,7 +173,7 @@ func TestJoinRefuses(t *testing.T) {
 		},
 		"a dim that the base does not have": {
 			goodCUDA, head + strings.ReplaceAll(edited(t, goodCUDA, "block: [128]", "block: [N]"), "D: 64}", "D: 64, N: 32}"),
-			`kernel.yaml:14:11: launch.block[0]: "N" in "N" is not known here (known: S, D, TILE)`,
+			`kernel.yaml:14:11: launch.block[0]: "N" in "N" is not known here (known: S, D, TILE, SMS)`,
 		},
 		"a toggle that says how large an output is": {
 			edited(t, goodCUDA, "access: out, shape: [S, D]", "access: out, shape: [S, D*TILE]"),

@@ -16,6 +16,9 @@ const (
 	maxShared  = 227 << 10
 	maxBlockZ  = 64
 	maxCluster = 8
+
+	minPriority = -5
+	maxPercent  = 100
 )
 
 // A Launch says how a CUDA kernel is launched, or several in order.
@@ -32,6 +35,8 @@ type Start struct {
 	Cluster      []Expr   `yaml:"cluster" eg:"[2]" default:"(no clusters)" bounds:"1 to 3 entries" doc:"Blocks per cluster (sm_90 and later)."`
 	MaxThreads   int      `yaml:"max_threads" eg:"256" default:"1024" bounds:"1 to 1024" doc:"Maximum number of threads of a block, as in __launch_bounds__."`
 	Cooperative  bool     `yaml:"cooperative" eg:"true" default:"false" doc:"Cooperative launch: all blocks run at once, so that they can wait for each other (this_grid().sync()). A grid that does not fit on the GPU at once is refused."`
+	Priority     int      `yaml:"priority" eg:"-1" default:"0" bounds:"-5 to 0" doc:"Priority of the kernel among those that run at the same time; lower numbers come first."`
+	Carveout     *Expr    `yaml:"carveout" eg:"100" default:"(the driver's choice)" bounds:"0 to 100" doc:"Preferred share of an SM's L1 cache that is shared memory, in percent."`
 	Args         []string `yaml:"args" eg:"[q, partial, o]" default:"(all arguments, in order, except those in a struct)" bounds:"(up to 64 names of arguments and scratch)" doc:"Parameters of the kernel function, in its order. Scratch arrays are passed only if they are named here. An array that belongs to a struct may be named here, too."`
 }
 
@@ -68,6 +73,9 @@ func (s *Start) validate(n *strict.Node) {
 	if s.MaxThreads < 1 || s.MaxThreads > maxThreads {
 		n.Child("max_threads").Errorf("%d is outside 1 to %d (write e.g. 256)", s.MaxThreads, maxThreads)
 	}
+	if s.Priority < minPriority || s.Priority > 0 {
+		n.Child("priority").Errorf("%d is outside %d to 0 (write e.g. -1)", s.Priority, minPriority)
+	}
 	if len(s.Args) > maxNamed {
 		n.Child("args").Errorf("has %d names (write at most %d)", len(s.Args), maxNamed)
 	}
@@ -83,6 +91,13 @@ func checkAxes(n *strict.Node, field string, count int) {
 type Geometry struct {
 	Grid, Block, Cluster [3]int
 	SharedMemory         int // dynamic, bytes per block
+	Carveout             Carveout
+}
+
+// A Carveout is the preferred share of shared memory; the zero value leaves it to the driver.
+type Carveout struct {
+	Set     bool
+	Percent int
 }
 
 // launchOf returns how a variant is launched; nil in modes without launches.
@@ -132,6 +147,13 @@ func (s *Start) geometry(env Env) (Geometry, error) {
 			return g, err
 		}
 		g.SharedMemory = int(bytes)
+	}
+	if s.Carveout != nil {
+		percent, err := s.Carveout.within(env, 0, maxPercent)
+		if err != nil {
+			return g, err
+		}
+		g.Carveout = Carveout{true, int(percent)}
 	}
 	return g, nil
 }

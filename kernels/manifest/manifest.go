@@ -58,8 +58,10 @@ type Manifest struct {
 	Root           string    `yaml:"root" half:"implementation" eg:"csrc/kernels" default:"(the folder of the manifest)" doc:"cuda and cpu: folder of the sources, relative to the root of the repository. A change may edit every file below it. For Triton: the folder that the package of the source is imported from. A single dot is the whole repository."`
 	Source         string    `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, except for command)" doc:"File to compile, for a kernel with one variant."`
 	Sources        []string  `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; all files for command)" doc:"Globs of the files that a change may edit, if there is no root; ** crosses folders. In command mode they belong to the problem, and all other files are the harness."`
-	Include        []string  `yaml:"include" half:"implementation" eg:"[common, third_party/x/include, <cutlass>]" bounds:"(up to 16)" doc:"cuda and cpu: folders whose headers the sources may include, relative to the root of the repository. They may be in submodules. A name in <> is a set of headers on the runner. If the system or the toolkit has a header of the same name, that header is used. For Triton: folders that modules are imported from."`
+	Include        []string  `yaml:"include" half:"implementation" eg:"[common, third_party/x/include, <cutlass>]" bounds:"(up to 16)" doc:"cuda and cpu: folders whose headers the sources may include, relative to the root of the repository. They may be in submodules. A name in <> is a set of headers on the runner; it finds <torch> and <python> itself. If the system or the toolkit has a header of the same name, that header is used. For Triton: folders that modules are imported from."`
 	IncludeFirst   []string  `yaml:"include_first" half:"implementation" eg:"[third_party/cccl/libcudacxx/include]" bounds:"(up to 16, with those of include)" doc:"cuda and cpu: folders as in include that are searched before those of the system and the toolkit. Every change of a file in them is a change of the kernel, and the evidence lists each header of the system or the toolkit that they replace."`
+	SkipInit       []string  `yaml:"skip_init" half:"implementation" eg:"[mypkg, mypkg.ops]" bounds:"(up to 32)" doc:"compiler: triton: packages of the repository whose __init__.py is not run when the source is imported."`
+	Stubs          []string  `yaml:"stubs" half:"implementation" eg:"[apex, mypkg.distributed]" bounds:"(up to 32)" doc:"compiler: triton: modules that the source imports and the kernel does not use. A stand-in is imported in place of each and of everything below it, whether or not the runner has the module."`
 	Compiler       Compiler  `yaml:"compiler" half:"implementation" eg:"triton" default:"nvcc" doc:"cuda: compiler of the source. nvcc: a .cu file. triton: a function in a .py file, compiled ahead of time. ptx: a .ptx file. command: the build command writes kernel.cubin and kernel.json."`
 	Build          []string  `yaml:"build" half:"implementation" eg:"[python3, build.py]" default:"(required if the compiler is command)" doc:"compiler: command: program and arguments, without a shell. It runs in the folder of the kernel and writes to the folder $OUT."`
 	Entry          string    `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu, unless the launch has steps)" doc:"Kernel function, by its C or C++ name in the source: sdpa, ns::kernel, attention<64, true> (the build instantiates it), or scale(float*, const float*, int) to select an overload."`
@@ -79,6 +81,7 @@ type Manifest struct {
 
 	problem  *Manifest // the file of the problem, while two files are joined
 	holdings *holdings // of its structs
+	sms      int       // of the GPU; 0 where it is not known
 }
 
 // Parse reads a manifest. The error is a strict.Problems that names every

@@ -11,7 +11,7 @@ var deviceMistakes = []mistake{
 		"kernel.yaml:26:41: variants.stage0.launch.block: has 0 axes (write one to three)",
 	}},
 	{"variant launch unknown name", goodDevice, `"64/max(0, 65 - D)"`, "TYLE", []string{
-		`kernel.yaml:26:33: variants.stage0.launch.block[0]: "TYLE" in "TYLE" is not known here (known: S, D, causal, TILE)`,
+		`kernel.yaml:26:33: variants.stage0.launch.block[0]: "TYLE" in "TYLE" is not known here (known: S, D, causal, TILE, SMS)`,
 	}},
 	{"variant launch at a shape", goodDevice, `"roundup(S, 2)"`, "S - 96", []string{
 		`kernel.yaml:31:21: variants.stage1.launch.grid[0]: "S - 96" is -64 at shape small of variant stage1, S=32 D=64 causal=0 (make it 1 or more)`,

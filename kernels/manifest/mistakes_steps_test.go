@@ -49,7 +49,7 @@ var stepMistakes = []mistake{
 		"kernel.yaml:17:5: launch.steps: starts no kernel (add a step with entry, grid and block)",
 	}},
 	{"packed scratch", goodSteps, "dtype: u32, shape: [S]", "dtype: int4, shape: [S]", []string{
-		"kernel.yaml:14:25: scratch[1].dtype: int4 has two elements to a byte, which only inputs have (write u8)",
+		"kernel.yaml:14:25: scratch[1].dtype: int4 has two elements to a byte, which scratch has not (write u8)",
 	}},
 	{"step without an entry", goodSteps, "{entry: split, ", "{", []string{
 		"kernel.yaml:17:7: launch.steps[0].entry: is required, for the manifest has none either (write e.g. entry: combine)",
@@ -64,7 +64,7 @@ var stepMistakes = []mistake{
 		`kernel.yaml:17:75: launch.steps[0].args[3]: "partail" is neither an argument nor scratch (write one of q, state, o, n, p, partial, done)`,
 	}},
 	{"step with an unknown field", goodSteps, "{memset: done, value: 1}", "{memset: done, bytes: 1}", []string{
-		"kernel.yaml:18:22: launch.steps[1].bytes: unknown field (known here: args, block, cluster, constants, cooperative, copy, entry, grid, max_threads, memset, num_stages, num_warps, shared_memory, to, value)",
+		"kernel.yaml:18:22: launch.steps[1].bytes: unknown field (known here: args, block, carveout, cluster, constants, cooperative, copy, entry, grid, max_threads, memset, num_stages, num_warps, priority, programmatic, shared_memory, to, value)",
 	}},
 	{"step at a shape", goodSteps, `"roundup(S, 2)"`, "S - 96", []string{
 		`kernel.yaml:19:41: launch.steps[2].grid[0]: "S - 96" is -64 at shape small, S=32 D=64 (make it 1 or more)`,
@@ -137,7 +137,7 @@ var stepMistakes = []mistake{
 		`kernel.yaml:13:49: scratch[0].shape[1]: "S - 32" is 0 at shape small, S=32 D=64 (make it 1 or more)`,
 	}},
 	{"scratch of an unknown name", goodSteps, "shape: [SPLITS, S, D]", "shape: [SPLIT, S, D]", []string{
-		`kernel.yaml:13:41: scratch[0].shape[0]: "SPLIT" in "SPLIT" is not known here (known: S, D, SPLITS)`,
+		`kernel.yaml:13:41: scratch[0].shape[0]: "SPLIT" in "SPLIT" is not known here (known: S, D, SPLITS, SMS)`,
 	}},
 	{"scratch without end", goodSteps, "shape: [SPLITS, S, D]", "shape: [1024, 1024, 4, S]", []string{
 		`kernel.yaml:13:56: scratch[0].shape[3]: "S" makes scratch of 1610612736 bytes at shape mission, S=96 D=64 (make it 1073741824 or fewer in all)`,

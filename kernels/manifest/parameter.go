@@ -89,7 +89,7 @@ func (m *Manifest) ReferenceParameters() []Parameter {
 			l.add(a.Name, string(a.DType), a.DType.Size(), a.DType.Size())
 		case a.Structs():
 			for _, f := range a.Fields {
-				l.add(a.Name+"_"+f.Name, "pointer to f32", pointerSize, pointerSize)
+				l.add(a.memberName(&f), "pointer to f32", pointerSize, pointerSize)
 			}
 		default:
 			l.add(a.Name, "pointer to f32", pointerSize, pointerSize)

@@ -89,12 +89,10 @@ func (m *Manifest) DeviceReferencePrototype() string {
 			params = append(params, cTypes[a.DType]+" "+a.Name)
 		case a.Structs():
 			for _, f := range a.Fields {
-				params = append(params, "const float *"+a.Name+"_"+f.Name)
+				params = append(params, constUnlessWritten(a)+"float *"+a.memberName(&f))
 			}
-		case a.Access == In:
-			params = append(params, "const float *"+a.Name)
 		default:
-			params = append(params, "float *"+a.Name)
+			params = append(params, constUnlessWritten(a)+"float *"+a.Name)
 		}
 	}
 	for _, dim := range m.Reference.Dims {
@@ -131,18 +129,23 @@ func (m *Manifest) ReferenceSignature() []CParameter {
 			params = append(params, CParameter{a.Name, field, cTypes[a.DType]})
 		case a.Structs():
 			for j, f := range a.Fields {
-				params = append(params, CParameter{a.Name + "_" + f.Name, fmt.Sprintf("%s.fields[%d]", field, j), "const double *"})
+				params = append(params, CParameter{a.memberName(&f), fmt.Sprintf("%s.fields[%d]", field, j), constUnlessWritten(&a) + "double *"})
 			}
-		case a.Access == In:
-			params = append(params, CParameter{a.Name, field, "const double *"})
 		default:
-			params = append(params, CParameter{a.Name, field, "double *"})
+			params = append(params, CParameter{a.Name, field, constUnlessWritten(&a) + "double *"})
 		}
 	}
 	for i, dim := range m.Reference.Dims {
 		params = append(params, CParameter{dim, fmt.Sprintf("reference.dims[%d]", i), cTypes[DimType]})
 	}
 	return params
+}
+
+func constUnlessWritten(a *Argument) string {
+	if a.Access == In {
+		return "const "
+	}
+	return ""
 }
 
 func declaration(entry string, params []string) string {
@@ -154,7 +157,7 @@ func declaration(entry string, params []string) string {
 
 func parameter(ctype string, a Argument) string {
 	if a.Structs() {
-		return "const void *" + a.Name // whatever the source calls the struct
+		return constUnlessWritten(&a) + "void *" + a.Name // whatever the source calls the struct
 	}
 	switch a.Access {
 	case Scalar:

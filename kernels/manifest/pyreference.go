@@ -72,18 +72,19 @@ func (m *Manifest) pythonParameters() (inputs, outputs []string) {
 		if a.ScaleOf != "" || !a.inReference() {
 			continue
 		}
-		if a.Access != Out {
-			if a.Structs() {
-				for _, f := range a.Fields {
-					inputs = append(inputs, a.Name+"_"+f.Name)
-				}
-				continue
+		names := []string{a.Name}
+		if a.Structs() {
+			names = nil
+			for _, f := range a.Fields {
+				names = append(names, a.memberName(&f))
 			}
-			inputs = append(inputs, a.Name)
 		}
-		if a.Access == Out || a.Access == InOut {
-			outputs = append(outputs, a.Name)
+		if a.Access != Out {
+			inputs = append(inputs, names...)
 		}
+	}
+	for _, o := range m.Outputs() {
+		outputs = append(outputs, o.Name)
 	}
 	for _, dim := range m.dims() {
 		if !slices.Contains(inputs, dim) && !slices.Contains(outputs, dim) {

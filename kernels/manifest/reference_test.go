@@ -49,6 +49,7 @@ func TestReference(t *testing.T) {
 			"{" + cuda + steps + ", launch: {grid: [1], block: [1], args: [o, partial]}}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, struct: inner}]}, {name: inner, access: struct, fields: [{name: a, dtype: f32, value: S}]}, " + q + ", " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: in, shape: [S], fields: [{name: a, dtype: u8, init: any}]}, " + o + "]}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, access: out, shape: [S], fields: [{name: a, dtype: u8, tolerance: {abs: 1, rel: 1}}]}, " + o + "]}",
 			"{" + settings + ", arguments: [{name: x, dtype: u32, access: scalar, setting: 1}, " + q + ", " + o + "]}",
 			"{" + settings + ", arguments: [{name: x, access: struct, fields: [{name: a, dtype: u32, setting: 1}]}, " + q + ", " + o + "]}",
 			"{" + settings + ", arguments: [{name: x, access: struct, fields: [{name: a, dtype: u32, settings: [1, 2]}]}, " + q + ", " + o + "]}",

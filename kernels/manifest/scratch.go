@@ -32,7 +32,7 @@ func (s *Scratch) ValidateStrict(n *strict.Node) {
 		checkIdentifier(n.Child("name"), s.Name)
 	}
 	if s.DType.Packed() {
-		n.Child("dtype").Errorf("%s has two elements to a byte, which only inputs have (write u8)", s.DType)
+		n.Child("dtype").Errorf("%s has two elements to a byte, which scratch has not (write u8)", s.DType)
 	}
 	if n.Clean() && (len(s.Shape) == 0 || len(s.Shape) > maxAxes) {
 		n.Child("shape").Errorf("has %d axes (write 1 to %d)", len(s.Shape), maxAxes)

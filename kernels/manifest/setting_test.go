@@ -121,7 +121,7 @@ func TestSettingsStayOutOfTheProblem(t *testing.T) {
 		"a setting made a value":        {"scalar, setting: SPLITS}", "scalar, value: SPLITS}", "arguments[3].value: is required for a scalar"},
 		"a setting of an array":         {"access: in, shape: [R, C]}", "access: in, shape: [R, C], setting: 3}", "arguments[0].setting: an array has none"},
 		"more elements":                 {"settings: [TILE, 1]", "settings: [TILE, 1, 1]", "arguments[4].fields[2].settings: has 3 elements, and 2 in the base: how many the struct has is part of the problem"},
-		"the seed":                      {"setting: SPLITS", "setting: seed", `"seed" in "seed" is not known here (known: R, C, SPLITS, TILE)`},
+		"the seed":                      {"setting: SPLITS", "setting: seed", `"seed" in "seed" is not known here (known: R, C, SPLITS, TILE, SMS)`},
 		"an input":                      {"setting: SPLITS", "setting: x", `"x" in "x" is not known here`},
 		"another argument":              {"setting: SPLITS", "setting: rows", `"rows" in "rows" is not known here`},
 		"itself":                        {"setting: SPLITS", "setting: splits", `"splits" in "splits" is not known here`},

@@ -167,7 +167,7 @@ func (m *Manifest) Env(dims Dims, toggles map[string]int) Env {
 
 // plainEnv is the same without the configuration, which may depend on it.
 func (m *Manifest) plainEnv(dims Dims, toggles map[string]int) Env {
-	env := Env{}
+	env := Env{smsName: m.smsHere()}
 	for _, t := range m.Toggles {
 		env[t.Name] = t.Default
 	}

@@ -16,13 +16,14 @@ const maxSteps = 32
 type Step struct {
 	Entry string `yaml:"entry" eg:"combine" default:"(the manifest's)" doc:"Kernel function of the step, by its name in the source."`
 	Start
-	Constants Constants `yaml:"constants" eg:"{BLOCK: 64}" doc:"compiler: triton: constants of this kernel, over those of the manifest."`
-	NumWarps  *Expr     `yaml:"num_warps" eg:"8" default:"(the manifest's)" bounds:"1 to 32" doc:"compiler: triton: number of warps of a block of this kernel."`
-	NumStages *Expr     `yaml:"num_stages" eg:"2" default:"(the manifest's)" bounds:"1 to 16" doc:"compiler: triton: number of stages of software pipelines of this kernel."`
-	Memset    string    `yaml:"memset" eg:"partial" doc:"Instead of a kernel: set all bytes of this scratch array or output to value."`
-	Value     int       `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"Value of each byte, for memset."`
-	Copy      string    `yaml:"copy" eg:"partial" doc:"Instead of a kernel: copy the first elements of this array to the array that to names."`
-	To        string    `yaml:"to" eg:"o" default:"(required for a copy)" doc:"Scratch array or output that the copy writes, of the same format."`
+	Programmatic bool      `yaml:"programmatic" eg:"false" default:"false" doc:"Programmatic dependent launch (sm_90 and later): the kernel may start before the kernel of the step before it has ended, and waits for its memory by cudaGridDependencySynchronize(). Not for the first kernel of a launch: one launch never overlaps the next."`
+	Constants    Constants `yaml:"constants" eg:"{BLOCK: 64}" doc:"compiler: triton: constants of this kernel, over those of the manifest."`
+	NumWarps     *Expr     `yaml:"num_warps" eg:"8" default:"(the manifest's)" bounds:"1 to 32" doc:"compiler: triton: number of warps of a block of this kernel."`
+	NumStages    *Expr     `yaml:"num_stages" eg:"2" default:"(the manifest's)" bounds:"1 to 16" doc:"compiler: triton: number of stages of software pipelines of this kernel."`
+	Memset       string    `yaml:"memset" eg:"partial" doc:"Instead of a kernel: set all bytes of this scratch array or output to value."`
+	Value        int       `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"Value of each byte, for memset."`
+	Copy         string    `yaml:"copy" eg:"partial" doc:"Instead of a kernel: copy the first elements of this array to the array that to names."`
+	To           string    `yaml:"to" eg:"o" default:"(required for a copy)" doc:"Scratch array or output that the copy writes, of the same format."`
 }
 
 func (s *Step) ValidateStrict(n *strict.Node) {
@@ -44,6 +45,9 @@ func (s *Step) ValidateStrict(n *strict.Node) {
 			checkEntry(n.Child("entry"), s.Entry)
 		}
 		s.validate(n)
+		if s.Programmatic && s.Cooperative {
+			n.Child("programmatic").Errorf("a cooperative launch starts when the kernels before it have ended (delete one of them)")
+		}
 	}
 }
 
@@ -62,9 +66,13 @@ type StepAt struct {
 	Args        []string // of a kernel: arguments and scratch
 	Geometry             // of a kernel
 	Cooperative bool
-	Memset      string // scratch or an output
-	Value       byte
-	Copy, To    string // any array, and scratch or an output
+
+	Programmatic bool // it may start before the step before it has ended
+	Priority     int
+
+	Memset   string // scratch or an output
+	Value    byte
+	Copy, To string // any array, and scratch or an output
 }
 
 // Steps returns what one launch of a variant does, in order, for one problem size: the steps of its
@@ -86,7 +94,7 @@ func (m *Manifest) Steps(variant string, dims Dims, toggles map[string]int) ([]S
 func (m *Manifest) stepsAt(v Variant, env Env) ([]StepAt, error) {
 	var all []StepAt
 	for _, s := range m.stepsOf(v) {
-		at := StepAt{Entry: s.Entry, Args: s.Args, Cooperative: s.Cooperative, Memset: s.Memset, Value: byte(s.Value), Copy: s.Copy, To: s.To}
+		at := StepAt{Entry: s.Entry, Args: s.Args, Cooperative: s.Cooperative, Programmatic: s.Programmatic, Priority: s.Priority, Memset: s.Memset, Value: byte(s.Value), Copy: s.Copy, To: s.To}
 		if s.kernel() {
 			var err error
 			if at.Geometry, err = s.geometry(env); err != nil {
@@ -219,6 +227,16 @@ func (c *checker) checkSteps() {
 			c.errorf(list, "starts no kernel (add a step with entry, grid and block)")
 			return
 		}
+		for i, s := range starts {
+			at := s.place(at).Child("programmatic")
+			switch {
+			case s.step < 0 || !l.Steps[s.step].Programmatic:
+			case i == 0:
+				c.errorf(at, "the first kernel of a launch waits for all of the launch before it (delete it, or write it in a later step)")
+			case starts[i-1].step != s.step-1:
+				c.errorf(at, "the step before it is no kernel, which it could overlap (delete it, or move the step)")
+			}
+		}
 		for _, s := range starts {
 			for k, name := range s.Args {
 				if _, ok := c.m.passable(name); !ok {
@@ -254,6 +272,8 @@ func (c *checker) checkCopy(s Step, at *strict.Node) {
 		c.errorf(at.Child("copy"), "%q is neither an argument nor scratch (write one of %s)", s.Copy, strings.Join(c.m.passables(), ", "))
 	case from.Access != "" && !from.array() && from.Access != Scratched || from.Structs() || from.DType.Packed():
 		c.errorf(at.Child("copy"), "%s is no array of plain elements (name one, or scratch)", s.Copy)
+	case filled && to.Structs():
+		c.errorf(at.Child("to"), "%s is an array of structs, which a copy does not write (name an array of plain elements)", s.To)
 	case s.Copy == s.To:
 		c.errorf(at.Child("to"), "%s is what is copied (name another)", s.To)
 	case filled && from.DType != "" && to.DType != "" && from.DType != to.DType:

@@ -77,6 +77,8 @@ func TestCallsOfSteps(t *testing.T) {
 		"larger scratch":              {[]string{"shape: [SPLITS, S, D]", "shape: [SPLITS, S, D, 2]"}, true, true},
 		"scratch of words":            {[]string{"dtype: u32", "dtype: i32"}, true, true},
 		"cooperative":                 {[]string{"block: [64], sha", "block: [64], cooperative: true, sha"}, true, true},
+		"a priority":                  {[]string{"block: [64], sha", "block: [64], priority: -1, sha"}, true, true},
+		"a carve-out":                 {[]string{"block: [64], sha", "block: [64], carveout: 50, sha"}, true, true},
 		"more splits":                 {[]string{"default: 4", "default: 2"}, true, true},
 		"the same, written otherwise": {[]string{"shared_memory: 4*D", "shared_memory: D*4"}, true, false},
 		"another problem":             {[]string{"abs: 0.06", "abs: 0.07"}, false, false},

@@ -47,10 +47,10 @@ type Tolerance struct {
 	Rel float64 `yaml:"rel" elsewhere:"rtol relative" eg:"0.01" default:"0" bounds:"(not negative)" doc:"Allowed error relative to the expected value. It is added to abs."`
 }
 
-// ToleranceOf returns the tolerance of an output: its own, or else the manifest's.
+// ToleranceOf returns the tolerance of an output, or of a member of one: its own, or else the manifest's.
 func (m *Manifest) ToleranceOf(output string) Tolerance {
-	if a, ok := m.argument(output); ok && a.Tolerance != nil {
-		return *a.Tolerance
+	if own, ok := m.OwnTolerances()[output]; ok {
+		return own
 	}
 	return m.Tolerance
 }
@@ -58,14 +58,21 @@ func (m *Manifest) ToleranceOf(output string) Tolerance {
 // OwnTolerances returns the tolerances of the outputs that have their own; nil if none has.
 func (m *Manifest) OwnTolerances() map[string]Tolerance {
 	var own map[string]Tolerance
-	for _, a := range m.Arguments {
-		if a.Tolerance == nil {
-			continue
+	add := func(name string, t *Tolerance) {
+		if t == nil {
+			return
 		}
 		if own == nil {
 			own = map[string]Tolerance{}
 		}
-		own[a.Name] = *a.Tolerance
+		own[name] = *t
+	}
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		add(a.Name, a.Tolerance)
+		for _, f := range a.Fields {
+			add(a.memberName(&f), f.Tolerance)
+		}
 	}
 	return own
 }
