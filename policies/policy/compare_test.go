@@ -90,6 +90,7 @@ var edits = []edit{
 	{"interims: [6, 12, 20]", "interims: [6, 20]", "rules[*].gates.performance.interims", "changes", "changes"},
 	{"control: 2%", "control: 1%", "rules[*].gates.performance.control", "tightens", "loosens"},
 	{"budget: 5m", "budget: 9m", "rules[*].gates.performance.budget", "loosens", "tightens"},
+	{"budget: 5m", "budget: 5m\n    explain: none", "rules[*].gates.performance.explain", "changes", "changes"},
 	{"budget: 5m", "budget: 5m\n    roofline: false", "rules[*].gates.performance.roofline", "loosens", "tightens"},
 	{"budget: 5m", "budget: 5m\n    secret_shape: false", "rules[*].gates.performance.secret_shape", "loosens", "changes"},
 	{"baseline: base", "baseline: ref:old", "rules[*].gates.performance.baseline", "changes", "changes"},

@@ -30,6 +30,7 @@ func (g *PerformanceGate) compare(l *compare.List, path string, old *Performance
 	compare.Less(l, path+".budget", old.Budget, g.Budget)
 	compareSecretShape(l, path+".secret_shape", old, g)
 	compare.Asked(l, path+".roofline", old.Roofline == nil || *old.Roofline, g.Roofline == nil || *g.Roofline)
+	compareExplain(l, path+".explain", old.Explain, g.Explain)
 }
 
 // compareSecretShape compares whether a secret shape is timed. Dropping it loosens the policy.

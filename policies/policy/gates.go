@@ -15,6 +15,7 @@ type Gates struct {
 	Precision   *PrecisionGate   `yaml:"precision" eg:"{loss: \"<= 10\"}" default:"(asked if correctness is)" doc:"The output is compared with that of the baseline: it may not become much less precise, even within the tolerance."`
 	Sanitize    *SanitizeGate    `yaml:"sanitize" eg:"{shapes: [small]}" doc:"Tools that check every memory access look for races, bad accesses and reads of unwritten memory."`
 	Performance *PerformanceGate `yaml:"performance" eg:"{target: {speedup: \">= +10%\"}}" doc:"The times of the candidate are compared with those of the baseline, by confidence intervals."`
+	Energy      *EnergyGate      `yaml:"energy" eg:"<= +5%" doc:"How much more energy a launch of the candidate takes than one of the baseline."`
 	Profile     *ProfileGate     `yaml:"profile" eg:"{all: [{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]}" doc:"Conditions on profiler metrics."`
 }
 
@@ -109,6 +110,7 @@ var inOrder = []declared{
 	declare("precision", true, compare.Tightens, func(g *Gates) **PrecisionGate { return &g.Precision }),
 	declare("sanitize", true, compare.Tightens, func(g *Gates) **SanitizeGate { return &g.Sanitize }),
 	declare("performance", true, compare.Tightens, func(g *Gates) **PerformanceGate { return &g.Performance }),
+	declare("energy", true, compare.Tightens, func(g *Gates) **EnergyGate { return &g.Energy }),
 	declare("profile", true, compare.Tightens, func(g *Gates) **ProfileGate { return &g.Profile }),
 }
 

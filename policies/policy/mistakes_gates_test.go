@@ -6,6 +6,9 @@ var gateMistakes = []mistake{
 	{"no time at all", "timeout: 5m", "timeout: 0s", []string{`7:20: gates.build.timeout: "0s" is not a time (write e.g. 30s)`}},
 	{"build taken away", "build: {timeout: 5m}", "build: none", []string{`7:10: gates.build: is "none" (write a mapping with required, timeout)`}},
 
+	{"energy: a lower limit", "  ptxas:", "  energy: '>= 5%'\n  ptxas:", []string{`8:11: gates.energy: ">= +5%" asks for an increase (write "<=")`}},
+	{"energy: a word", "  ptxas:", "  energy: low\n  ptxas:", []string{`8:11: gates.energy: "low" has no comparison (write e.g. "<= 10%" or ">= 10%")`}},
+	{"energy: in a mapping", "  ptxas:", "  energy: {increase: '<= -100%', confidence: 20%}\n  ptxas:", []string{`8:22: gates.energy.increase: "<= -100%" cannot be met (write e.g. "<= 5%")`, `8:46: gates.energy.confidence: 20% is outside 80% to 99.9% (write e.g. 95%)`}},
 	{"cubin_growth: a lower limit", "  ptxas:", "  cubin_growth: {increase: '>= 5%'}\n  ptxas:", []string{`8:28: gates.cubin_growth.increase: ">= +5%" asks for an increase (write "<=")`}},
 	{"precision: a lower limit", "  ptxas:", "  precision: {loss: '>= 4'}\n  ptxas:", []string{`8:21: gates.precision.loss: ">= 4" asks for a loss (write "<=")`}},
 	{"precision: a limit that equal outputs miss", "  ptxas:", "  precision: {loss: '< 1'}\n  ptxas:", []string{

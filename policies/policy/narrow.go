@@ -69,6 +69,27 @@ func (p *Policy) Static() *Policy {
 	})
 }
 
+// Probe returns a policy for a first look: nothing secret is drawn, as few rounds as may decide are
+// measured, and nothing is profiled. What it accepts is not proven.
+func (p *Policy) Probe() *Policy {
+	short, _ := p.AtMost(MinRounds)
+	return short.WithGates(func(g *Gates) {
+		if g.Correctness != nil {
+			own := *g.Correctness
+			own.SecretCases, g.Correctness = 0, &own
+		}
+		if g.Sanitize != nil {
+			own := *g.Sanitize
+			own.SecretCases, g.Sanitize = 0, &own
+		}
+		if g.Performance != nil {
+			own := *g.Performance
+			own.SecretShape, g.Performance = new(false), &own
+		}
+		g.Profile = nil
+	})
+}
+
 // WithGates returns a copy whose rules have changed gates. The function may replace a gate, and must
 // not write to one: the copy shares them with the original.
 func (p *Policy) WithGates(change func(*Gates)) *Policy {

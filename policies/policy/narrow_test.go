@@ -112,3 +112,19 @@ func TestStatic(t *testing.T) {
 		t.Error("the policy itself lost its gates")
 	}
 }
+
+// A probe draws nothing that an author must not know, and leaves the policy as it is.
+func TestProbe(t *testing.T) {
+	p, err := policy.Parse("p.yaml", []byte("version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], secret_cases: 5, norm_error: '<= 1%'}\n"+
+		"  sanitize: {shapes: all, secret_cases: 1}\n  performance: {guard: {speedup: '>= -5%'}, rounds: {min: 6, max: 20}}\nrules:\n  - name: default\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := p.Probe().Rules[0].Gates
+	if g.Correctness.SecretCases != 0 || g.Sanitize.SecretCases != 0 || *g.Performance.SecretShape || g.Profile != nil || slices.Max(g.Performance.Interims) != policy.MinRounds {
+		t.Errorf("the probe asks %+v, %+v, %+v", g.Correctness, g.Sanitize, g.Performance)
+	}
+	if was := p.Rules[0].Gates; was.Correctness.SecretCases != 5 || was.Sanitize.SecretCases != 1 || was.Performance.SecretShape != nil {
+		t.Error("the policy has changed")
+	}
+}

@@ -142,7 +142,7 @@ rules:
 			Target:     &policy.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", 0.1)},
 			Guard:      &policy.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", -0.02)},
 			Confidence: 0.95, Rounds: policy.Rounds{Min: 6, Max: 20}, Pairs: 50, Interims: []int{6, 13, 20},
-			Control: 0.02, SoloShift: 0.02, Tails: &policy.Tails{Mean: share(0.03), P90: share(0.03)}, Budget: quantity.Duration(5 * time.Minute),
+			Control: 0.02, SoloShift: 0.02, Tails: &policy.Tails{Mean: share(0.03), P90: share(0.03)}, Budget: quantity.Duration(5 * time.Minute), Explain: &policy.Explain{Timeout: quantity.Duration(30 * time.Second)},
 		},
 		Profile: &policy.ProfileGate{Shapes: all, All: []policy.MetricCondition{{Metric: "sm__throughput", Is: *bound[quantity.Number](">", 50)}}},
 	}

@@ -30,6 +30,7 @@ type PerformanceGate struct {
 	Budget      quantity.Duration `yaml:"budget" eg:"10m" default:"5m" doc:"Time limit for measuring one run. A shape that is undecided by then is inconclusive."`
 	SecretShape *bool             `yaml:"secret_shape" eg:"false" default:"(true)" doc:"Also apply the guard's speedup and latency reduction to one random problem size from the manifest's secret ranges. Without a guard there is no secret shape."`
 	Roofline    *bool             `yaml:"roofline" eg:"false" default:"(true)" doc:"Defer a time below the physical minimum (the roofline) as suspicious."`
+	Explain     *Explain          `yaml:"explain" eg:"none" default:"{timeout: 30s}" doc:"Profile both sides where their times differ, and say why; none to leave it out. It decides nothing."`
 }
 
 // Tails keeps a fast median from hiding slow launches. The speedups of the mean and of the p90 may
@@ -134,6 +135,12 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	}
 	if g.Tails != nil {
 		g.Tails.fill(n.Child("tails"))
+	}
+	if !n.Has("explain") {
+		g.Explain = &Explain{}
+	}
+	if g.Explain != nil {
+		g.Explain.fill(n.Child("explain"))
 	}
 	g.Rounds.fill(n.Child("rounds"))
 	if !n.Has("pairs") {

@@ -46,6 +46,9 @@ func (g *PrecisionGate) narrow([]string, []int64) *PrecisionGate { return g }
 
 // byDefault adds the gate to a rule that compares outputs and does not mention precision. It decides if the comparison does.
 func (g *Gates) byDefault(n *strict.Node) {
+	if g.Energy != nil && g.Energy.Shapes.none() && g.Performance != nil && g.Performance.Target != nil {
+		g.Energy.Shapes = g.Performance.Target.Shapes
+	}
 	if g.Correctness != nil && !n.Has("precision") {
 		g.Precision = &PrecisionGate{Enforcement: Enforcement{Required: g.Correctness.Required}}
 	}

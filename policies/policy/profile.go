@@ -97,6 +97,9 @@ func byMetric(list []MetricCondition) (bounds map[string]*quantity.Bound[quantit
 	return bounds, len(bounds) == len(list)
 }
 
+// Metrics returns the names of the counters that the gate reads.
+func (g *ProfileGate) Metrics() []string { return metrics(g.All, g.Any) }
+
 func metrics(lists ...[]MetricCondition) []string {
 	var names []string
 	for _, c := range slices.Concat(lists...) {

@@ -33,6 +33,8 @@ type Change struct {
 	Labels []string `json:"labels,omitempty"`
 	Branch string   `json:"branch,omitempty"` // the base branch
 	Title  string   `json:"title,omitempty"`
+	// Claims are mechanisms that title and description name, for the explanation of a difference in speed. No rule asks about them.
+	Claims []string `json:"claims,omitempty"`
 	Draft  bool     `json:"draft,omitempty"`
 	// Paths are the changed files, slash-separated, from the repository's root.
 	Paths  []string `json:"paths,omitempty"`

@@ -68,6 +68,9 @@ func optional(t reflect.Type) map[string]any {
 	return map[string]any{"anyOf": []any{schemaOf(t.Elem()), map[string]any{"enum": nothing}}}
 }
 
+// MappingSchema returns the schema of the mapping that a type reads next to its short form.
+func MappingSchema[T any]() map[string]any { return schemaOfStruct(reflect.TypeFor[T]()) }
+
 func schemaOfStruct(t reflect.Type) map[string]any {
 	properties := map[string]any{}
 	var required []string
