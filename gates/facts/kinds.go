@@ -13,6 +13,7 @@ const (
 	DetailBelowBest              = "below-best"
 	DetailBelowFloor             = "below-floor"
 	DetailBothWrong              = "both-wrong"
+	DetailBlockLift              = "block-lift"
 	DetailBringsDisturbance      = "brings-disturbance"
 	DetailBuildFailed            = "build-failed"
 	DetailBuilt                  = "built"
@@ -22,6 +23,7 @@ const (
 	DetailCasesPassed            = "cases-passed"
 	DetailChoosesBySize          = "chooses-by-size"
 	DetailClean                  = "clean"
+	DetailClockMoved             = "clock-moved"
 	DetailCoarseClock            = "coarse-clock"
 	DetailCodeSizes              = "code-sizes"
 	DetailControlOff             = "control-off"
@@ -30,10 +32,13 @@ const (
 	DetailDrifts                 = "drifts"
 	DetailElementCount           = "element-count"
 	DetailEndToEnd               = "end-to-end"
+	DetailEnergyChanges          = "energy-changes"
 	DetailErrorBound             = "error-bound"
 	DetailExistingCases          = "existing-cases"
 	DetailExistingFindings       = "existing-findings"
 	DetailExistingTimed          = "existing-timed"
+	DetailExplained              = "explained"
+	DetailFailedInSegment        = "failed-in-segment"
 	DetailFailedWhileTimed       = "failed-while-timed"
 	DetailFasterWithState        = "faster-with-state"
 	DetailFault                  = "fault"
@@ -60,6 +65,7 @@ const (
 	DetailMostlyDisturbed        = "mostly-disturbed"
 	DetailNoBaseline             = "no-baseline"
 	DetailNoBuild                = "no-build"
+	DetailNoEnergy               = "no-energy"
 	DetailNoMark                 = "no-mark"
 	DetailNoProfile              = "no-profile"
 	DetailNoResources            = "no-resources"
@@ -101,6 +107,7 @@ const (
 	DetailSeries                 = "series"
 	DetailShapeSpeed             = "shape-speed"
 	DetailShapeTime              = "shape-time"
+	DetailSettled                = "settled"
 	DetailSlowKind               = "slow-kind"
 	DetailSlowTail               = "slow-tail"
 	DetailSpeeds                 = "speeds"
@@ -111,6 +118,7 @@ const (
 	DetailTestPassed             = "test-passed"
 	DetailTimes                  = "times"
 	DetailTooFewAlone            = "too-few-alone"
+	DetailTooNoisy               = "too-noisy"
 	DetailToolFailed             = "tool-failed"
 	DetailToolLacking            = "tool-lacking"
 	DetailTwoGroups              = "two-groups"
@@ -122,6 +130,7 @@ const (
 	DetailWithinBudget           = "within-budget"
 	DetailWrongBaseline          = "wrong-baseline"
 	DetailWrongCase              = "wrong-case"
+	DetailWrongInSegment         = "wrong-in-segment"
 	DetailWrongOutput            = "wrong-output"
 	DetailWrongWhileTimed        = "wrong-while-timed"
 )
@@ -151,6 +160,8 @@ func kindOf(f Fact) string {
 		return DetailBelowFloor
 	case BothWrong:
 		return DetailBothWrong
+	case BlockLift:
+		return DetailBlockLift
 	case BringsDisturbance:
 		return DetailBringsDisturbance
 	case BuildFailed:
@@ -169,6 +180,8 @@ func kindOf(f Fact) string {
 		return DetailChoosesBySize
 	case Clean:
 		return DetailClean
+	case ClockMoved:
+		return DetailClockMoved
 	case CoarseClock:
 		return DetailCoarseClock
 	case CodeSizes:
@@ -185,6 +198,8 @@ func kindOf(f Fact) string {
 		return DetailElementCount
 	case EndToEnd:
 		return DetailEndToEnd
+	case EnergyChanges:
+		return DetailEnergyChanges
 	case ErrorBound:
 		return DetailErrorBound
 	case ExistingCases:
@@ -193,6 +208,10 @@ func kindOf(f Fact) string {
 		return DetailExistingFindings
 	case ExistingTimed:
 		return DetailExistingTimed
+	case Explained:
+		return DetailExplained
+	case FailedInSegment:
+		return DetailFailedInSegment
 	case FailedWhileTimed:
 		return DetailFailedWhileTimed
 	case FasterWithState:
@@ -245,6 +264,8 @@ func kindOf(f Fact) string {
 		return DetailNoBaseline
 	case NoBuild:
 		return DetailNoBuild
+	case NoEnergy:
+		return DetailNoEnergy
 	case NoMark:
 		return DetailNoMark
 	case NoProfile:
@@ -327,6 +348,8 @@ func kindOf(f Fact) string {
 		return DetailShapeSpeed
 	case ShapeTime:
 		return DetailShapeTime
+	case Settled:
+		return DetailSettled
 	case SlowKind:
 		return DetailSlowKind
 	case SlowTail:
@@ -347,6 +370,8 @@ func kindOf(f Fact) string {
 		return DetailTimes
 	case TooFewAlone:
 		return DetailTooFewAlone
+	case TooNoisy:
+		return DetailTooNoisy
 	case ToolFailed:
 		return DetailToolFailed
 	case ToolLacking:
@@ -369,6 +394,8 @@ func kindOf(f Fact) string {
 		return DetailWrongBaseline
 	case WrongCase:
 		return DetailWrongCase
+	case WrongInSegment:
+		return DetailWrongInSegment
 	case WrongOutput:
 		return DetailWrongOutput
 	case WrongWhileTimed:

@@ -130,6 +130,28 @@ type Unfit struct{ Why Fact }
 
 func (u Unfit) Sentence() string { return "The runner is not fit to measure: " + u.Why.Sentence() }
 
+// TooNoisy is a machine on which the rounds of the policy cannot decide.
+type TooNoisy struct {
+	Shape        string
+	Rounds, Most int     // so far, and by the policy
+	Share        float64 // the smallest difference from the goal that all of them could show
+	Enough       float64 // a difference that should show
+	Needed       int     // rounds that would show it; 0 where no affordable number does
+	Load         float64 // of the host, where it counts
+	Cores        int
+}
+
+func (n TooNoisy) Sentence() string {
+	text := fmt.Sprintf("The machine is too noisy: after %d rounds, %s varies so much that all %d rounds of the policy could only show a difference of %s from the goal, so no more were measured", n.Rounds, n.Shape, n.Most, number.Share(n.Share))
+	if n.Needed > 0 {
+		text += fmt.Sprintf(". With this noise, a difference of %s takes about %d rounds", number.Share(n.Enough), n.Needed)
+	}
+	if n.Cores > 0 && n.Load > float64(n.Cores) {
+		text += fmt.Sprintf(". The load of the host was up to %.0f on %d cores", n.Load, n.Cores)
+	}
+	return text
+}
+
 // FreeMachine is the advice to it.
 type FreeMachine struct{}
 

@@ -50,9 +50,26 @@ func (n NotCounted) Sentence() string {
 	return "the profiler did not count " + strings.Join(n.Metrics, ", ")
 }
 
-// A MetricsHold is a profile as the policy asks.
-type MetricsHold struct{ Metrics int }
+// A MetricsHold is a profile as the policy asks. Beyond are the metrics that miss their limits where the limit of another is enough.
+type MetricsHold struct {
+	Metrics int
+	Beyond  int `json:",omitempty"`
+}
 
 func (m MetricsHold) Sentence() string {
-	return fmt.Sprintf("%d metrics within their limits", m.Metrics)
+	switch held := m.Metrics - m.Beyond; {
+	case m.Beyond > 0:
+		return fmt.Sprintf("%d of %d metrics within %s, which is enough", held, m.Metrics, its(held))
+	case held == 1:
+		return "1 metric within its limit"
+	default:
+		return fmt.Sprintf("%d metrics within their limits", held)
+	}
+}
+
+func its(n int) string {
+	if n == 1 {
+		return "its limit"
+	}
+	return "their limits"
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/gates/why"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -97,6 +99,7 @@ func sampleFacts() []Fact {
 	estimate := Estimate{Value: 0.161, Lower: &lower, Upper: &upper}
 	input := Input{Shape: "mission", Dims: "B=1 S=512", Seed: 3, Distribution: "normal"}
 	secret := Input{Shape: "secret", Dims: "B=1 S=77", Seed: 99, Distribution: "zero", Secret: true}
+	counted := EnergyReading{Source: "energy counter", Baseline: 1.25e-3, Candidate: 1.19e-3, Change: -0.048, Lower: -0.051, Upper: -0.0499}
 	nan := ElementCount{Kind: NaN, N: 2, All: 1000}
 	wrong := WrongCase{Input: input, Problem: nan}
 	resource := Resource{Name: "shared memory", Unit: "B", Kernel: "combine"}
@@ -134,7 +137,9 @@ func sampleFacts() []Fact {
 		GainAlone{Batch: 10, Alone: 1, Speedup: &estimate}, GainAlone{Refuted: true, Batch: 10, Alone: 1}, GainUnseen{Shape: "mission", Wall: 0.01, Device: 0.2},
 		Grown{Resource: resource, Value: 4096, Baseline: 2048, Asked: "<= 1KiB"}, HiddenFindings{Findings: 3}, InputNotSanitized{Shape: "small", Distribution: "zero"},
 		KeepsState{Globals: []string{"state", "cache"}}, KeepsState{Globals: []string{"once (4 B)"}, CPU: true}, KindsApart{Shape: "mission", Kinds: kinds}, Lacking{Gate: "ptxas", Why: NoResources{}}, LessPrecise{Input: input, Norm: 0.02, Baseline: 0.001}, loss,
-		CodeSizes{Before: 1000, After: 1060, Limit: "<= 5%"}, ManifestRemoved{}, MeanAlone{Median: 5, Mean: -1}, MergedCode{}, MetricMissed{Shape: "mission", Metric: "sm__throughput.avg", Value: 10, Asked: ">= 50"}, MetricsHold{Metrics: 3},
+		BlockLift{Limit: "shared memory", Used: 210944, Blocks: 1, Most: 115712}, sampleWhy("", false), sampleWhy("", true), sampleWhy(why.BankConflicts, true), sampleWhy(why.Spills, true), sampleWhy(why.Occupancy, true),
+		CodeSizes{Before: 1000, After: 1060, Limit: "<= 5%"}, EnergyChanges{Shapes: []EnergyChange{{Shape: "mission", EnergyReading: counted, Other: &EnergyReading{Source: "power draw", Baseline: 1.3e-3, Candidate: 1.31e-3, Change: 0.0077, Lower: 0.001, Upper: 0.012}, Disagree: true}, {Shape: "long", EnergyReading: counted}}, Limit: 0.05, Asked: "<= 5%"}, NoEnergy{}, NoEnergy{Shape: "long"}, NoEnergy{Why: "NVML has no energy counter"}, ClockMoved{Shape: "mission", Round: 3, Low: 1755, High: 1980, Difference: 0.03}, FailedInSegment{Detail: "illegal address"}, WrongInSegment{Shape: "mission", Problem: Quote("max abs 3")},
+		ManifestRemoved{}, MeanAlone{Median: 5, Mean: -1}, MergedCode{}, MetricMissed{Shape: "mission", Metric: "sm__throughput.avg", Value: 10, Asked: ">= 50"}, MetricsHold{Metrics: 3, Beyond: 1},
 		MostlyDisturbed{Shape: "mission", Disturbed: 61, Taken: 120}, NoBaseline{}, NoBaseline{Asked: true}, NoBuild{}, NoMark{Shapes: []string{"mission"}}, NoProfile{}, NoResources{}, NoResources{Unlimited: true},
 		NoSanitizer{}, NoShapeToMeasure{}, NoShapes{}, NoSuchShapes{Names: []string{"moon"}}, NoneMet{Missed: []MetricMissed{{Shape: "mission", Metric: "dram", Value: 80, Asked: "< 50"}}}, NoneWorse{Wrong: 1, All: 4},
 		NotBitIdentical{}, NotCounted{Metrics: []string{"a", "b"}}, NotDeterministic{}, NotReached{}, NotRecorded{Resources: []string{"registers"}, Occupancy: true},
@@ -149,7 +154,7 @@ func sampleFacts() []Fact {
 		SlowKind{Kind: "zero", Speedup: estimate, Limit: -0.02}, SlowTail{Metric: "mean", Speedup: estimate, Limit: 0.2},
 		Speeds{Result: Proven, Shapes: speeds}, Speeds{Result: TooSlow, Shapes: speeds}, Speeds{Result: Slower, Shapes: speeds}, Speeds{Result: Undecided, Shapes: speeds, Rounds: 20, Exhausted: true, CodeNumber: 3},
 		StateKept{Input: input}, StatusOnly{}, Suspicious{Why: PreparesOnce{Shape: "small"}}, TestFailed{Detail: "status 1"}, TestFailed{Detail: "status 1", Baseline: "status 2"}, TestPassed{Command: "./test"},
-		Times{Shapes: times}, Times{Result: TimesTooLong, Shapes: times}, Times{Result: TimesUndecided, Shapes: times, Rounds: 20}, TooFewAlone{}, ToolFailed{Tool: "memcheck", Detail: "it timed out"}, ToolLacking{Tool: "memcheck", Why: "not installed"}, ToolLacking{Tool: "memcheck"},
+		Times{Shapes: times}, Times{Result: TimesTooLong, Shapes: times}, Times{Result: TimesUndecided, Shapes: times, Rounds: 20}, Settled{Rounds: 6}, TooFewAlone{}, TooNoisy{Shape: "mission", Rounds: 6, Most: 16, Share: 0.45, Enough: 0.1, Needed: 380, Load: 14.2, Cores: 2}, ToolFailed{Tool: "memcheck", Detail: "it timed out"}, ToolLacking{Tool: "memcheck", Why: "not installed"}, ToolLacking{Tool: "memcheck"},
 		TwoGroups{Side: "candidate", Shape: "mission", Apart: 0.053, Slow: 0.4}, Drifts{Side: "baseline", Shape: "mission", Change: -0.031},
 		Uneven{Inputs: on}, Unfit{Why: MostlyDisturbed{Shape: "mission", Disturbed: 61, Taken: 120}}, UnknownShape{Name: "moon"}, Unreliable{Why: NothingTimed{}}, Waits{Micros: 2.5e6}, Waits{Micros: 3},
 		WithinBudget{Kernels: []KernelFigures{{Kernel: "split", Registers: new(64), Shared: new(1536), Blocks: new(1), Spilt: new(0)}, {Kernel: "combine", Registers: new(32)}}},
@@ -177,4 +182,16 @@ func sampleAdvice() []Advice {
 		StartChange{Kernel: "k", Shape: "mission"}, Stated{Fact: MetricMissed{Shape: "mission", Metric: "dram", Value: 80, Asked: "< 50"}}, TimeSizeAgain{Command: "kernelgate check k", Dims: "N=3 M=2"}, UseRunnerWithTools{},
 		WinBack{Shape: "mission", Asked: "speedup >= -2%"}, WinBackBest{Shape: "mission", Commit: "4a4fcabb6435731f"},
 	}
+}
+
+func sampleWhy(cause why.Cause, moved bool) Explained {
+	x := Explained{why.Explanation{Cause: cause, Moved: moved, Faster: cause == why.BankConflicts}}
+	x.Baseline.Limiter, x.Candidate.Limiter = &why.Limiter{Name: "shared memory", Share: 97}, &why.Limiter{Name: "DRAM", Share: 71}
+	if cause == why.Occupancy {
+		x.Baseline.Blocks, x.Candidate.Blocks, x.Candidate.LimitedBy = new(2.0), new(1.0), "shared memory"
+	}
+	if moved {
+		x.Rows = []why.Row{{Name: "DRAM", Unit: "%", Baseline: new(45.31), Candidate: new(71.4), Moved: true}}
+	}
+	return x
 }

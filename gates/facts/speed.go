@@ -133,6 +133,13 @@ func (c Capped) Sentence() string {
 	return fmt.Sprintf("of which a kind of input counts for at most %s (%s gain more)", number.Percent(c.Most), strings.Join(c.Kinds, " and "))
 }
 
+// A Settled is a shape that was proven before the last round, and not timed again.
+type Settled struct{ Rounds int }
+
+func (s Settled) Sentence() string {
+	return fmt.Sprintf("proven after %d rounds, and not timed in the later ones", s.Rounds)
+}
+
 // A SlowTail is a mean or a p90 below its limit.
 type SlowTail struct {
 	Metric  string

@@ -11,6 +11,27 @@ func gain(value, lower, upper float64) string {
 	return Gain(value, &lower, &upper) + " " + GainInterval(value, &lower, &upper)
 }
 
+// TestGainsOfARow checks that losses next to each other have one notation.
+func TestGainsOfARow(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   string
+	}{
+		{[]float64{-0.35, -0.3, 0.1, 1.5}, "1.54×_slower, 1.43×_slower, +10.0_%, 2.50×"},
+		{[]float64{-0.3, -0.01, 0}, "30.0_%_slower, 1.00_%_slower, 0.00_%"},
+		{[]float64{math.NaN(), -0.4}, "–, 1.67×_slower"},
+		{nil, ""},
+	} {
+		var all []Bounded
+		for _, v := range c.values {
+			all = append(all, Bounded{Value: v})
+		}
+		if got := strings.ReplaceAll(strings.Join(Gains(all), ", "), string(NBSP), "_"); got != c.want {
+			t.Errorf("%v: %s, want %s", c.values, got, c.want)
+		}
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	spaced := strings.NewReplacer("_", string(NBSP))
 	for _, c := range []struct{ name, got, want string }{

@@ -14,7 +14,7 @@ import (
 //	1.75× slower   a loss from 1.5× on: it takes 1.75 times as long
 //
 // A loss becomes a factor earlier than a gain, because a speed that is 43 % lower and a time that is 75 % longer are the same loss,
-// and nobody can tell which of the two a percentage means. Below 1.5× the two are close, and the percentage is that of the speed, as
+// and a reader cannot tell which of the two a percentage means. Below 1.5× the two are close, and the percentage is that of the speed, as
 // in policies. A figure has three significant digits, and none that its interval makes meaningless.
 const (
 	// Slower ends a loss. It never parts from the figure, not even at the end of a line.
@@ -30,6 +30,31 @@ func Speedup(x float64, goals ...float64) string { return Gain(x, nil, nil, goal
 // Gain is a gain with the digits that its interval allows; its bounds may be nil.
 func Gain(value float64, lower, upper *float64, goals ...float64) string {
 	return notationOf(value, lower, upper).value(value, goals)
+}
+
+// Gains are gains that are read side by side, such as those of a row: if one of the losses is a factor, all losses are.
+func Gains(all []Bounded) []string {
+	kind := share
+	for _, b := range all {
+		if kindOf(b.Value) == lossFactor {
+			kind = lossFactor
+		}
+	}
+	texts := make([]string, len(all))
+	for i, b := range all {
+		own := kindOf(b.Value)
+		if b.Value < 0 && own == share {
+			own = kind
+		}
+		texts[i] = notationIn(own, b.Value, b.Lower, b.Upper).value(b.Value, nil)
+	}
+	return texts
+}
+
+// A Bounded is a gain with its interval, whose bounds may be nil.
+type Bounded struct {
+	Value        float64
+	Lower, Upper *float64
 }
 
 // GainInterval is the interval of a gain in the notation of the gain: "[+15.8 %, +16.4 %]", "[6.35×, 6.47×]". A dash is an unknown
@@ -104,15 +129,23 @@ type notation struct {
 }
 
 func notationOf(value float64, lower, upper *float64) notation {
-	var n notation
-	ratio := 1 + value
-	switch {
+	return notationIn(kindOf(value), value, lower, upper)
+}
+
+func kindOf(value float64) kindOfGain {
+	switch ratio := 1 + value; {
 	case !Finite(ratio) || ratio <= 0:
 	case ratio >= factorsFrom:
-		n.kind = gainFactor
+		return gainFactor
 	case 1/ratio >= lossFactorsFrom:
-		n.kind = lossFactor
+		return lossFactor
 	}
+	return share
+}
+
+// notationIn gives a gain of one kind the digits that its interval allows.
+func notationIn(kind kindOfGain, value float64, lower, upper *float64) notation {
+	n := notation{kind: kind}
 	n.decimals = n.decimalsOf(value)
 	if lower == nil || upper == nil {
 		return n

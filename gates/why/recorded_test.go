@@ -1,0 +1,127 @@
+package why_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/facts"
+	"github.com/kernelgate/kernelgate/gates/why"
+)
+
+// A recording is what ncu counted on an H200 of a kernel of runners/backend/cuda/testdata/why: as `gpu.sh why` left it, without
+// times and without counters that nothing reads.
+type recording struct {
+	Kernel, Direction, Device, Tool, Program, Time string
+	Speedup                                        float64
+	Baseline, Again, Candidate                     []struct {
+		Kernel   string
+		Counters map[string]float64
+	}
+}
+
+func (r recording) launches() (baseline, again, candidate why.Launch) {
+	for _, k := range r.Baseline {
+		baseline = append(baseline, why.Kernel{Name: k.Kernel, Counters: k.Counters})
+	}
+	for _, k := range r.Again {
+		again = append(again, why.Kernel{Name: k.Kernel, Counters: k.Counters})
+	}
+	for _, k := range r.Candidate {
+		candidate = append(candidate, why.Kernel{Name: k.Kernel, Counters: k.Counters})
+	}
+	return baseline, again, candidate
+}
+
+func recordings(t *testing.T, file string) (all []recording) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r recording
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// expected is the cause of each pair, and words of its sentence.
+func expected(t *testing.T) map[string][2]string {
+	t.Helper()
+	text, err := os.ReadFile("../../runners/backend/cuda/testdata/why/causes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	causes := map[string][2]string{}
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
+			causes[fields[0]] = [2]string{fields[1], fields[2]}
+		}
+	}
+	return causes
+}
+
+// The sentence names the known cause of a pair, in both directions.
+func TestCausesOfPairs(t *testing.T) {
+	causes, named, all := expected(t), 0, recordings(t, "pairs.jsonl")
+	for _, r := range all {
+		b, again, c := r.launches()
+		x := why.Explain(why.Profiles{Baseline: b, Again: again, Candidate: c, Speedup: r.Speedup})
+		says := facts.Explained{Explanation: x}.Sentence()
+		want := causes[r.Kernel]
+		if string(x.Cause) == want[0] && strings.Contains(says, want[1]) && x.Faster == (r.Direction == "faster") {
+			named++
+			continue
+		}
+		t.Logf("%s, %s: %s (%s)", r.Kernel, r.Direction, says, x.Cause)
+	}
+	if len(all) != 24 || named < 22 {
+		t.Errorf("the sentence names the cause in %d of %d", named, len(all))
+	}
+}
+
+// An equal kernel has no difference, in one run and across runs: 50 times.
+func TestEqualKernelsRecorded(t *testing.T) {
+	explained := 0
+	check := func(name string, b, again, c why.Launch) {
+		explained++
+		if x := why.Explain(why.Profiles{Baseline: b, Again: again, Candidate: c}); x.Moved || x.Cause != "" {
+			t.Errorf("%s: %s", name, facts.Explained{Explanation: x}.Sentence())
+		}
+	}
+	equal := recordings(t, "equal.jsonl")
+	for i, r := range equal {
+		b, again, c := r.launches()
+		check(fmt.Sprintf("%s %d", r.Kernel, i), b, again, c)
+		if i > 0 && equal[i-1].Kernel == r.Kernel {
+			_, _, c := equal[i-1].launches()
+			check(fmt.Sprintf("%s %d with %d", r.Kernel, i, i-1), b, again, c)
+		}
+	}
+	// The candidate of one direction of a pair is the baseline of the other.
+	pairs := recordings(t, "pairs.jsonl")
+	for i := 0; i+1 < len(pairs); i += 2 {
+		b, again, c := pairs[i].launches()
+		otherB, otherAgain, otherC := pairs[i+1].launches()
+		check(pairs[i].Kernel+" slow", b, again, otherC)
+		check(pairs[i].Kernel+" fast", otherB, otherAgain, c)
+	}
+	if explained < 50 {
+		t.Errorf("only %d were explained", explained)
+	}
+}
