@@ -1,0 +1,69 @@
+package result
+
+import (
+	"math"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// step is what the figures of a probe are rounded to. An author who asks again and again learns from
+// each answer in which step the speedup is, and not how the noise fell.
+const step = 0.05
+
+// Probed returns what a probe answers. Its figures are rounded, intervals outwards, and it never
+// passes: what has nothing wrong is deferred with the reason probe.
+func Probed(v *gates.Verdict, e *gates.Evidence) *Result {
+	r := Redacted(v, e)
+	r.Intent = Probe
+	for i := range r.Shapes {
+		s := &r.Shapes[i]
+		s.Baseline, s.Candidate, s.Roofline = twoDigits(s.Baseline), twoDigits(s.Candidate), twoDigits(s.Roofline)
+		if s.Speedup != nil {
+			s.Speedup = &Speedup{Low: steps(s.Speedup.Low, math.Floor), Mid: *steps(&s.Speedup.Mid, math.Round), High: steps(s.Speedup.High, math.Ceil)}
+		}
+	}
+	slow := false
+	for i := range r.Failures {
+		f := &r.Failures[i]
+		if f.Gate == gates.GatePerformance {
+			f.FirstBad, slow = nil, true // its text has exact figures
+		}
+	}
+	switch {
+	case v.Outcome == gates.Pass:
+		r.Summary = "Nothing is wrong on the public cases, and the times are estimates. A probe cannot pass."
+		r.ToPass = []string{"submit the same files with the intent claim if the speedup meets the goal of every shape"}
+	case slow && v.Reason == gates.ReasonInconclusive:
+		r.Summary = "Nothing is wrong on the public cases. Too few rounds were measured to see whether the goal is reached. A probe cannot pass."
+	case slow:
+		r.Summary = "The times do not meet the policy. Their rounded figures are in the table."
+	}
+	if slow {
+		r.ToPass = []string{"raise the speedup of the shapes whose status is fail or open to their goals, and probe again"}
+	}
+	if v.Outcome == gates.Pass || slow && v.Reason == gates.ReasonInconclusive {
+		r.Outcome, r.Reason, r.Blocks = gates.Defer, ReasonProbe, true
+	}
+	return r
+}
+
+func steps(x *float64, way func(float64) float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	y := way(*x/step) * step
+	y = math.Round(y*100) / 100 // the nearest two decimals
+	return &y
+}
+
+func twoDigits(x *float64) *float64 {
+	if x == nil || *x <= 0 || math.IsInf(*x, 0) {
+		return nil
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(*x))-1)
+	y := math.Round(*x/unit) * unit
+	if unit < 1 { // without the error of the last digits
+		y = math.Round(y/unit) / math.Round(1/unit)
+	}
+	return &y
+}
