@@ -95,7 +95,7 @@ func (c *comparison) times(result facts.TimesResult, status Status) facts.Times 
 	t := facts.Times{Result: result, Rounds: c.rounds}
 	for _, s := range c.shapes {
 		if s.status == status {
-			t.Shapes = append(t.Shapes, s.timeOf(c.alpha))
+			t.Shapes = append(t.Shapes, s.timeOf(s.alpha))
 		}
 	}
 	return t

@@ -16,6 +16,31 @@ func codeAlpha(alpha float64, n int) float64 {
 	return alpha / (k * (k + 1))
 }
 
+// CodeShare is the part of the policy's error rate that the n-th distinct machine code may spend.
+func CodeShare(n int) float64 { return codeAlpha(1, n) }
+
+// FirstRounds is after how many rounds the n-th machine code can pass at the earliest.
+func FirstRounds(gate *policy.PerformanceGate, n int) int {
+	if n <= 1 {
+		return gate.Interims[0]
+	}
+	return gate.Interims[0] + int(math.Ceil(math.Log2(codeAlpha(1, 1)/codeAlpha(1, n))))
+}
+
+// MostCodes is how many machine codes an author who asks a gate directly may have measured before the
+// error rate counts as spent: those that can pass within the policy's rounds, or within ten more than
+// its first analysis.
+func MostCodes(gate *policy.PerformanceGate) int {
+	n, most := 1, max(gate.Interims[len(gate.Interims)-1], gate.Interims[0]+10)
+	for FirstRounds(gate, n+1) <= most && n < maxCodes {
+		n++
+	}
+	return n
+}
+
+// maxCodes bounds MostCodes for policies with very many rounds.
+const maxCodes = 1000
+
 // proves reports whether a test proves its goal at this interim analysis: by its p-value and, for a
 // later machine code, also by the number of rounds that meet the goal.
 //
@@ -60,7 +85,7 @@ func agreeing(s stats.Sample, meets func(round stats.Summary) bool) int {
 // error rate, so one analysis at that moment replaces them.
 func interimsOf(gate *policy.PerformanceGate, n int) []int {
 	interims := gate.Interims[:1:1]
-	first := interims[0] + int(math.Ceil(math.Log2(codeAlpha(1, 1)/codeAlpha(1, n))))
+	first := FirstRounds(gate, n)
 	for _, l := range append([]int{first}, gate.Interims...) {
 		if l >= first && l > interims[len(interims)-1] {
 			interims = append(interims, l)

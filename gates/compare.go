@@ -29,6 +29,8 @@ type shapeComparison struct {
 	tails    []tail
 	kinds    []kindTest
 	status   Status
+	alpha    float64             // one-sided, of the analysis
+	settled  bool                // an earlier analysis decided, and the shape was timed no more
 	alone    *stats.Distribution // what launches that ran alone gained, see singleShare; nil where none did
 	waits    facts.Fact          // why the clock on the wall counts; nil where it does not
 	floor    float64             // microseconds that the device needs at least; 0 where unknown
@@ -74,13 +76,17 @@ func newResamples(n int) *resamples {
 
 // compare tests the rounds against the goals. Meeting all goals needs every test to be proven, which
 // needs no correction for multiple tests. A miss of any goal defers the change, so the misses within
-// a role are corrected together (Holm).
-func (q analysis) compare(l interim) *comparison {
+// a role are corrected together (Holm). Shapes that the analysis before has settled stay as they are.
+func (q analysis) compare(l interim, before *comparison) *comparison {
 	gate, e := q.gate, q.evidence
 	rounds := e.Performance.Rounds[:l.rounds]
 	c := &comparison{rounds: l.rounds, alpha: l.alpha, number: e.Performance.CodeNumber(), few: q.few}
 	for _, g := range q.goals {
-		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
+		if s := before.settled(g.shape.Name, rounds); s != nil {
+			c.shapes = append(c.shapes, s)
+			continue
+		}
+		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view), alpha: l.alpha}
 		s.separate = e.Device.Kind == DeviceGPU && s.samples.fresh
 		if e.Can().Clock == ClockProcess {
 			s.useWall(q.few, l.alpha)
@@ -191,7 +197,7 @@ func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policy.Goal) 
 func (c *comparison) decide(role Role) {
 	var misses []float64
 	for _, s := range c.shapes {
-		if s.role == role {
+		if s.role == role && !s.settled {
 			for _, t := range s.tests {
 				misses = append(misses, t.miss)
 			}
@@ -200,7 +206,7 @@ func (c *comparison) decide(role Role) {
 	missed := stats.Holm(misses, c.alpha)
 	at := 0
 	for _, s := range c.shapes {
-		if s.role != role {
+		if s.role != role || s.settled {
 			continue
 		}
 		proven, failed := !s.tooFew && (s.unbounded || len(s.tests) > 0), false
@@ -237,6 +243,10 @@ func (c *comparison) outcome() Status {
 	}
 	return Passed
 }
+
+// Floor is the time in microseconds that no kernel can beat on a device with cold caches; 0 where
+// nothing is known about its limits.
+func Floor(d Device, s Shape) float64 { return floorMicros(d, s, true) }
 
 // floorMicros is the time that no kernel can beat: the work divided by the limits of the device.
 // Memory traffic counts only where the caches were cold.

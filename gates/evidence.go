@@ -37,7 +37,9 @@ type Evidence struct {
 	Correctness *Correctness `json:"correctness,omitempty"`
 	Sanitize    *Sanitize    `json:"sanitize,omitempty"`
 	Performance *Performance `json:"performance,omitempty"`
+	Energy      *Energy      `json:"energy,omitempty"`
 	Profile     *Profile     `json:"profile,omitempty"`
+	Explained   *Explained   `json:"explained,omitempty"` // counters that say why the times differ
 	Rivals      []Rival      `json:"rivals,omitempty"`
 	Best        []Best       `json:"best,omitempty"` // the baseline's speed relative to the kernel's best; only a server fills it in
 
@@ -346,6 +348,7 @@ type Series struct {
 	Single        *Singles  `json:"single_ns,omitempty"`      // one launch at a time, where a sample is a batch of several
 	Stateful      []float64 `json:"stateful_ns,omitempty"`    // the candidate without the reset of its state before the launch, where it has state
 
+	States          *States `json:"states,omitempty"`           // of the device
 	Verified        int     `json:"verified"`                   // outputs of timed launches that were compared
 	Worst           *Errors `json:"worst,omitempty"`            // against the reference: the largest of each figure
 	Referenced      int     `json:"referenced,omitempty"`       // outputs behind Worst; 0 in older evidence, where they are all

@@ -11,6 +11,7 @@ const (
 	GatePrecision   Gate = "precision"
 	GateSanitize    Gate = "sanitize"
 	GatePerformance Gate = "performance"
+	GateEnergy      Gate = "energy"
 	GateProfile     Gate = "profile"
 )
 
@@ -31,8 +32,8 @@ type declared struct {
 	// gathered returns how long its evidence took, and whether there is any. It is nil for a gate that judges what the build
 	// has produced.
 	gathered func(*Evidence) (seconds float64, ok bool)
-	// known reports whether the evidence can say anything about the gate; nil for always. A gate of which nothing is known has no
-	// result.
+	// known reports whether the evidence can say anything about the gate; nil for always. Without such
+	// evidence the gate has no result.
 	known func(*Evidence) bool
 	// needs returns the evidence that is missing, if it is more than the evidence of the gate; nil as a rule.
 	needs func(*judgement, GateResult) Need
@@ -53,13 +54,26 @@ var inOrder = []declared{
 	{name: GatePerformance, judge: (*judgement).speed, gathered: func(e *Evidence) (float64, bool) {
 		return secondsOf(e.Performance, func(p *Performance) float64 { return p.Seconds })
 	}, needs: (*judgement).needsRounds},
+	{name: GateEnergy, judge: (*judgement).energy, gathered: func(e *Evidence) (float64, bool) {
+		return secondsOf(e.Energy, func(m *Energy) float64 { return m.Seconds })
+	}},
 	{name: GateProfile, judge: (*judgement).profile, gathered: func(e *Evidence) (float64, bool) {
 		return secondsOf(e.Profile, func(p *Profile) float64 { return p.Seconds })
 	}},
 }
 
-// Static reports whether the gate judges what the build has produced: nothing runs for it.
-func (g Gate) Static() bool { return declaration(g).gathered == nil }
+// Static reports whether the gate judges what the build has produced. Such gates come before the first one for which something runs.
+func (g Gate) Static() bool {
+	for _, d := range inOrder {
+		if d.gathered != nil {
+			return false
+		}
+		if d.name == g {
+			return true
+		}
+	}
+	return false
+}
 
 func secondsOf[T any](part *T, seconds func(*T) float64) (float64, bool) {
 	if part == nil {

@@ -48,7 +48,10 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 		Schema: VerdictSchema, Kernel: e.Kernel, Outcome: concluded.outcome, Reason: concluded.reason, Rule: j.rule.Name, Policy: file,
 		Provenance: e.Provenance, Device: e.Device, Rivals: e.Rivals, MachineCode: e.MachineCode,
 		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
-		Best: j.best, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
+		Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
+	}
+	if e.Explained != nil {
+		v.Why = Explain(e, j.comparisons)
 	}
 	if !j.rule.Enforce.Blocks() {
 		v.Enforce = j.rule.Enforce
@@ -105,6 +108,7 @@ type judgement struct {
 	cases       []CaseRow
 	comparisons []Comparison
 	sanitizers  []SanitizerRow
+	energies    []EnergyRow
 	metrics     []MetricRow
 	best        []AgainstBest
 	measuring   *Measuring

@@ -69,6 +69,21 @@ func leastBlocks(all []KernelUse, arch string) (use KernelUse, blocks int, limit
 	return use, blocks, limit, len(all) > 0
 }
 
+// Lift says what would let more blocks share a multiprocessor; "" where that is not known, and for launches of several kernels.
+func (b *Build) Lift(arch string) string {
+	r := b.Resources
+	if r == nil || len(b.Kernels) > 0 || r.BlockThreads == nil || r.Registers == nil {
+		return ""
+	}
+	shared := 0
+	for _, part := range []*int{r.StaticShared, r.DynamicShared} {
+		if part != nil {
+			shared += *part
+		}
+	}
+	return liftSentence(arch, *r.BlockThreads, *r.Registers, shared)
+}
+
 // Occupancy is how many blocks an SM holds of the kernel with the fewest, and which resource limits
 // it.
 func (b *Build) Occupancy(arch string) (blocks int, limit string, ok bool) {

@@ -50,7 +50,7 @@ func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 	var of []*shapeComparison
 	for _, s := range c.shapes {
 		limit := 0.0
-		if s.role == role && s.status != Failed {
+		if s.role == role && !s.settled && s.status != Failed {
 			limit = s.kindLimit(gate)
 		}
 		if limit == 0 || len(s.samples.byKind) < 2 {

@@ -110,7 +110,7 @@ func TestManyResamplesWhereItIsClose(t *testing.T) {
 	r := newResamples(stats.DefaultResamples)
 	at := func(r *resamples) test {
 		q := analysis{gate: gate, evidence: e, goals: goals, resamples: r}
-		return q.compare(interim{rounds: 6, alpha: 0.00375}).shapes[0].tests[0]
+		return q.compare(interim{rounds: 6, alpha: 0.00375}, nil).shapes[0].tests[0]
 	}
 	with, few, many := at(r), at(&resamples{r.few, r.few}), at(&resamples{r.many, r.many})
 	if few.meet == many.meet {

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -65,9 +66,9 @@ func (j *judgement) has(name Gate) bool {
 	return ok
 }
 
-// needsRounds asks for more rounds while they may decide. A new kernel is timed even where the policy asks for no time.
+// needsRounds asks for more rounds while they may decide and the noise lets them. A new kernel is timed even where the policy asks for no time.
 func (j *judgement) needsRounds(r GateResult) Need {
-	if r.Reason != ReasonInconclusive && !j.wantsTime(r) {
+	if _, noisy := r.Found.(facts.TooNoisy); noisy || r.Reason != ReasonInconclusive && !j.wantsTime(r) {
 		return Need{}
 	}
 	return j.moreRounds()

@@ -37,7 +37,7 @@ var smTable = map[string]smLimits{
 // BlocksPerSM is how many blocks of a kernel one SM holds at a time, and what
 // limits it. ok is false for an architecture that the table does not have.
 func BlocksPerSM(arch string, threads, registers, shared int) (blocks int, limit string, ok bool) {
-	sm, ok := smTable[strings.TrimRight(arch, "af")]
+	sm, ok := limitsOf(arch)
 	if !ok || threads <= 0 {
 		return 0, "", false
 	}
@@ -60,6 +60,33 @@ func BlocksPerSM(arch string, threads, registers, shared int) (blocks int, limit
 		lower(sm.shared/perBlock, "shared memory")
 	}
 	return blocks, limit, true
+}
+
+func limitsOf(arch string) (smLimits, bool) {
+	sm, ok := smTable[strings.TrimRight(arch, "af")]
+	return sm, ok
+}
+
+// moreBlocks is what would let one more block share a multiprocessor: the most registers of a thread, or bytes of shared memory of a
+// block. ok is false where neither is the limit, or where something else would limit it next.
+func moreBlocks(arch string, threads, registers, shared int) (blocks int, limit string, most int, ok bool) {
+	blocks, limit, ok = BlocksPerSM(arch, threads, registers, shared)
+	if !ok {
+		return 0, "", 0, false
+	}
+	more := func(registers, shared int) bool {
+		n, _, _ := BlocksPerSM(arch, threads, registers, shared)
+		return n > blocks
+	}
+	switch limit {
+	case "registers":
+		for most = registers - 1; most > 0 && !more(most, shared); most-- {
+		}
+	case "shared memory":
+		for most = shared - 1; most > 0 && !more(registers, most); most-- {
+		}
+	}
+	return blocks, limit, most, most > 0
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }

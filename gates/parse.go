@@ -173,6 +173,16 @@ func (e *Evidence) problem() (field, problem string) {
 			return fmt.Sprintf("best[%d].%s", i, f), problem
 		}
 	}
+	if x := e.Explained; x != nil {
+		if f, problem := x.problem(shapes); problem != "" {
+			return "explained." + f, problem
+		}
+	}
+	if m := e.Energy; m != nil {
+		if f, problem := m.problem(shapes); problem != "" {
+			return "energy." + f, problem
+		}
+	}
 	if p := e.Performance; p != nil {
 		return p.problem(shapes)
 	}
@@ -259,6 +269,9 @@ func (s Series) problem() (field, problem string) {
 	}
 	if s.Wall != nil && len(s.Wall) != samples {
 		return "wall_ns", fmt.Sprintf("has %d samples, but order names %d", len(s.Wall), samples)
+	}
+	if problem := s.States.problem(s.blocks()); problem != "" {
+		return "states", problem
 	}
 	if s.Single == nil {
 		s.Single = &Singles{}

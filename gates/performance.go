@@ -63,6 +63,11 @@ func (j *judgement) performance() GateResult {
 		return c.timed(gate, j.evidence)
 	}
 	r := c.result(gate, j.evidence)
+	if r.Status == Open {
+		if why := c.tooNoisy(j.evidence, interims); why != nil {
+			r.Found, r.Steps = why, append([]facts.Advice{facts.FreeMachine{}}, r.Steps...)
+		}
+	}
 	if r.Status == Passed && j.measuring.Disturbed > 0 {
 		r = j.withMarked(r, q, done)
 	}
@@ -75,7 +80,7 @@ func (q analysis) run(done []interim) *comparison {
 	var c *comparison
 	for i, l := range done {
 		last := i == len(done)-1
-		c = q.compare(l)
+		c = q.compare(l, c)
 		c.interim = i + 1
 		if q.view == clean {
 			c.checkMarks()

@@ -37,7 +37,16 @@ func (j *judgement) profile() GateResult {
 	case len(missing) > 0:
 		return GateResult{Status: Missing, Found: facts.NotCounted{Metrics: missing}}
 	}
-	return GateResult{Status: Passed, Found: facts.MetricsHold{Metrics: len(j.metrics)}}
+	var hold facts.MetricsHold
+	for _, row := range j.metrics {
+		switch row.Status {
+		case Passed:
+			hold.Metrics++
+		case Informs:
+			hold.Metrics, hold.Beyond = hold.Metrics+1, hold.Beyond+1
+		}
+	}
+	return GateResult{Status: Passed, Found: hold}
 }
 
 func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape string) (failures []facts.Fact, missing []string) {

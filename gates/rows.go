@@ -24,23 +24,23 @@ func (c *comparison) rows() []Comparison {
 			row.Candidate = &cand
 		}
 		if s.ratio != nil {
-			row.Speedup = speedupOf(s.ratio, c.alpha)
+			row.Speedup = speedupOf(s.ratio, s.alpha)
 			row.LatencyReduction = reductionOf(row.Speedup)
-			row.Detectable = round(s.ratio.Detectable(c.alpha, power))
+			row.Detectable = round(s.ratio.Detectable(s.alpha, power))
 			if s.status == Open && len(s.tests) > 0 {
-				row.RoundsNeeded = s.tests[0].dist.RoundsNeeded(s.tests[0].threshold, c.alpha, power)
+				row.RoundsNeeded = s.tests[0].dist.RoundsNeeded(s.tests[0].threshold, s.alpha, power)
 			}
 		}
 		if s.control != nil {
-			row.Control = new(speedupOf(s.control, c.alpha))
+			row.Control = new(speedupOf(s.control, s.alpha))
 		}
 		if solo := draw(c.few, s.samples.solo, 0.5); solo != nil {
-			row.SoloShift = new(speedupOf(solo, c.alpha))
+			row.SoloShift = new(speedupOf(solo, s.alpha))
 		}
 		if s.alone != nil {
-			row.Alone = new(singleSpeedup(s.alone, c.alpha))
+			row.Alone = new(singleSpeedup(s.alone, s.alpha))
 		}
-		row.Kinds = s.kindTimes(c.alpha)
+		row.Kinds = s.kindTimes(s.alpha)
 		if s.belowKindFloor() {
 			row.KindLimit = rounded(s.kindFloor - 1)
 		}

@@ -58,6 +58,8 @@ func TestErrorRates(t *testing.T) {
 			truth{heavyTailed, map[string]float64{"mission": 0.98, "small": 0.98, "long": 0.98}, 1, 30}, 100, "DEFER inconclusive", 0.8, "DEFER regression", 0.05},
 		{"a true -6 % is found by the guard", `{guard: {shapes: all, speedup: ">= -2%"}, control: 5%, pairs: 30}`,
 			truth{heavyTailed, map[string]float64{"mission": 1, "small": 0.94, "long": 1}, 1, 30}, 100, "DEFER regression", 0.9, "PASS", 0.01},
+		{"a shape right on the +10 % gate beside three that are soon proven passes no more often than the error rate", `{target: {shapes: all, speedup: ">= +10%"}, control: 5%, pairs: 30}`,
+			truth{heavyTailed, map[string]float64{"mission": 1.1, "small": 1.2, "long": 1.3, "batch": 1.4}, 1, 30}, 200, "DEFER inconclusive", 0.8, "PASS", 0.05},
 		{"a runner whose two copies of the baseline differ is told so", target10,
 			truth{heavyTailed, map[string]float64{"mission": 1.3}, 1.1, 30}, 60, "ERROR runner", 0.95, "PASS", 0.05},
 	} {

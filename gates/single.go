@@ -185,7 +185,7 @@ func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 	var of []*shapeComparison
 	for _, s := range c.shapes {
 		l := &s.samples.single
-		if s.status == Failed || len(l.rounds) == 0 { // evidence of versions that had no such launches keeps its verdict
+		if s.settled || s.status == Failed || len(l.rounds) == 0 { // evidence of versions that had no such launches keeps its verdict
 			continue
 		}
 		t, ok := s.singleTest(c.few, e)

@@ -26,7 +26,7 @@ func (c *comparison) result(gate *policy.PerformanceGate, e *Evidence) GateResul
 		r = c.undecided(e.Performance)
 	}
 	for _, s := range c.shapes {
-		r.More = append(r.More, s.details(c.alpha)...)
+		r.More = append(r.More, s.details(s.alpha)...)
 	}
 	return r
 }
@@ -141,7 +141,7 @@ func (c *comparison) speedsOf(status Status, role Role) []facts.ShapeSpeed {
 	var all []facts.ShapeSpeed
 	for _, s := range c.shapes {
 		if s.status == status && s.role == role {
-			all = append(all, s.speed(c.alpha))
+			all = append(all, s.speed(s.alpha))
 		}
 	}
 	return all
@@ -176,7 +176,7 @@ func (s *shapeComparison) details(alpha float64) []facts.Fact {
 }
 
 // remarks is how the speedup of a shape is to be read.
-func (s *shapeComparison) remarks() []facts.Fact { return known(s.waits, s.capped()) }
+func (s *shapeComparison) remarks() []facts.Fact { return known(s.waits, s.capped(), s.settledAfter()) }
 
 // buts is what keeps a shape from passing although its median meets the goal.
 func (s *shapeComparison) buts(alpha float64) []facts.Fact {

@@ -3,6 +3,7 @@ package gates
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
@@ -57,8 +58,8 @@ type truth struct {
 	pairs   int
 }
 
-// measure adds rounds to the evidence until there are n.
-func (tr truth) measure(e *Evidence, rng *rand.Rand, n, attempt int) {
+// measure adds rounds to the evidence until there are n. They time the open shapes, or all if none is named.
+func (tr truth) measure(e *Evidence, rng *rand.Rand, n, attempt int, open ...string) {
 	if e.Performance == nil {
 		e.Performance = &Performance{}
 	}
@@ -66,7 +67,7 @@ func (tr truth) measure(e *Evidence, rng *rand.Rand, n, attempt int) {
 		r := Round{Attempt: attempt}
 		for _, s := range e.Shapes {
 			ratio, ok := tr.ratios[s.Name]
-			if !ok {
+			if !ok || len(open) > 0 && !slices.Contains(open, s.Name) {
 				continue
 			}
 			candidate := tr.noise.Ratios(rng, ratio, 1, tr.pairs).Rounds[0]
@@ -86,7 +87,7 @@ func (tr truth) measure(e *Evidence, rng *rand.Rand, n, attempt int) {
 }
 
 // decide runs the loop of a runner on made-up times: measure as many rounds as
-// Next asks for, then judge.
+// Next asks for, of the shapes that are open, then judge.
 func (tr truth) decide(p *policy.Policy, rng *rand.Rand, r *resamples) *Verdict {
 	var shapes []string
 	for _, name := range []string{"mission", "small", "long", "batch"} {
@@ -96,7 +97,7 @@ func (tr truth) decide(p *policy.Policy, rng *rand.Rand, r *resamples) *Verdict 
 	}
 	e := evidence(shapes...)
 	for need := next(p, e, r); need.Gate == "performance"; need = next(p, e, r) {
-		tr.measure(e, rng, need.Rounds, 1)
+		tr.measure(e, rng, need.Rounds, 1, openShapes(p, e, r)...)
 	}
 	return judge(p, "test.yaml", e, r)
 }

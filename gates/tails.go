@@ -58,7 +58,7 @@ func (c *comparison) decideTails(role Role, gate *policy.PerformanceGate) {
 	var misses []float64
 	var of []*shapeComparison
 	for _, s := range c.shapes {
-		if s.role != role || s.status != Passed {
+		if s.role != role || s.settled || s.status != Passed {
 			continue
 		}
 		var ok bool

@@ -16,8 +16,8 @@ const (
 	driftRounds   = 6
 )
 
-// Unsteady says what a median hides: samples of a side that fall into two groups, and times that drift from round to round. It
-// decides nothing. Pairs cancel a drift that both sides have.
+// Unsteady says what a median hides: samples of a side that fall into two groups, times that drift from round to round, and a clock
+// that moves within a round. It decides nothing. Pairs cancel a drift that both sides have.
 func Unsteady(e *Evidence) []facts.Fact {
 	if e.Performance == nil {
 		return nil
@@ -25,6 +25,9 @@ func Unsteady(e *Evidence) []facts.Fact {
 	var all []facts.Fact
 	for _, shape := range e.Shapes {
 		s := collect(e.Performance.Rounds, shape.Name, clean)
+		if moved, found := clockMoved(e.Performance.Rounds, shape, s); found {
+			all = append(all, moved)
+		}
 		for _, side := range []struct {
 			name  string
 			times timedSample

@@ -32,6 +32,7 @@ const (
 	ReasonRegression   Reason = "regression"
 	ReasonInconclusive Reason = "inconclusive"
 	ReasonSuspicious   Reason = "suspicious"
+	ReasonEnergy       Reason = "energy"
 	ReasonProfile      Reason = "profile"
 	ReasonRunner       Reason = "runner" // only with ERROR
 	ReasonSetup        Reason = "setup"  // only with ERROR: both sides fail, so the change is not at fault
@@ -41,7 +42,7 @@ const (
 // proven yet, and more measuring may prove it.
 func (r Reason) ProvenWrong() bool {
 	switch r {
-	case ReasonBuild, ReasonResources, ReasonCorrectness, ReasonPrecision, ReasonRegression, ReasonSuspicious:
+	case ReasonBuild, ReasonResources, ReasonCorrectness, ReasonPrecision, ReasonRegression, ReasonEnergy, ReasonSuspicious:
 		return true
 	}
 	return false
@@ -69,11 +70,13 @@ type Verdict struct {
 	Sanitizers  []SanitizerRow `json:"sanitizers,omitempty"`
 	Comparisons []Comparison   `json:"comparisons,omitempty"`
 	Best        []AgainstBest  `json:"best,omitempty"` // of the shapes whose high-water mark is known
+	Energy      []EnergyRow    `json:"energy,omitempty"`
 	Profile     []MetricRow    `json:"profile,omitempty"`
 	Rivals      []Rival        `json:"rivals,omitempty"`       // for information
 	Builds      []Build        `json:"builds,omitempty"`       // baseline, candidate
 	MachineCode *MachineCode   `json:"machine_code,omitempty"` // for information
 	Measuring   *Measuring     `json:"measuring,omitempty"`
+	Why         []Why          `json:"why,omitempty"`     // why the times differ, for information
 	ToPass      []string       `json:"to_pass,omitempty"` // what would make it pass
 	Notes       []string       `json:"notes,omitempty"`
 	Existing    []string       `json:"existing,omitempty"` // findings that the baseline has as well, by gate, in a few words
@@ -141,8 +144,12 @@ func (v *Verdict) ComparisonOf(shape string) *Comparison {
 	if v == nil {
 		return nil
 	}
-	if i := slices.IndexFunc(v.Comparisons, func(c Comparison) bool { return c.Shape == shape }); i >= 0 {
-		return &v.Comparisons[i]
+	return comparisonOf(v.Comparisons, shape)
+}
+
+func comparisonOf(all []Comparison, shape string) *Comparison {
+	if i := slices.IndexFunc(all, func(c Comparison) bool { return c.Shape == shape }); i >= 0 {
+		return &all[i]
 	}
 	return nil
 }

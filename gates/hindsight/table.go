@@ -38,7 +38,7 @@ func why(r Row) string {
 }
 
 const (
-	columns            = 80 // of a terminal that nobody widened
+	columns            = 80 // of a terminal of the usual width
 	maxCell, maxReason = 100, 300
 )
 

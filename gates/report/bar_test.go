@@ -112,7 +112,7 @@ func TestSigns(t *testing.T) {
 		{gates.Pass, "", "✅"},
 		{gates.Defer, gates.ReasonBuild, "❌"}, {gates.Defer, gates.ReasonResources, "❌"}, {gates.Defer, gates.ReasonCorrectness, "❌"},
 		{gates.Defer, gates.ReasonRegression, "❌"}, {gates.Defer, gates.ReasonSuspicious, "❌"},
-		{gates.Defer, gates.ReasonTooSlow, "❌"}, {gates.Defer, gates.ReasonInconclusive, "⏸️"}, {gates.Defer, gates.ReasonProfile, "❌"},
+		{gates.Defer, gates.ReasonTooSlow, "❌"}, {gates.Defer, gates.ReasonInconclusive, "❓"}, {gates.Defer, gates.ReasonProfile, "❌"},
 		{gates.Error, gates.ReasonRunner, "⚠️"}, {"", "", "⚠️"},
 	} {
 		if got := Sign(c.outcome, c.reason); got != c.want {

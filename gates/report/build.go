@@ -24,15 +24,19 @@ func build(v *gates.Verdict, to Links) document {
 	see("title", 100, []block{heading{3, append(line{mark(signFor(v)), text(" ")}, prose(Headline(v))...)}})
 	see("what blocks nothing", 95, enforcement(v))
 	see("the shapes", 90, speeds(v))
+	see("why the times differ", 84, reasons(v))
 	see("the resources in sight", 55, resourceLine(v))
 	see("the gates", 56, gateLine(v))
 	see("what stopped the build", 88, stoppedBuild(v))
 	see("the finding in full", 87, cutOff(v))
 	see("why", 86, whyNot(v))
 	if v.Outcome == gates.Defer && v.Blocks() {
-		see("what DEFER means", 57, []block{paragraph{cell(Meaning)}})
+		see(meaning, 57, []block{paragraph{cell(Meaning)}})
 	}
-	see("what would make it pass", 85, toPass(v))
+	if v.Outcome == gates.Error && v.Blocks() {
+		see(meaning, 57, []block{paragraph{cell(meaningOfError)}})
+	}
+	see(whatToDo, 85, toPass(v))
 	see("the rule", 50, whereFrom(v, to))
 	fold("more steps", "more steps", 58, moreSteps(v))
 	if len(v.Notes)+len(v.Unsteady) > 0 {
@@ -51,6 +55,7 @@ func build(v *gates.Verdict, to Links) document {
 		}
 		fold(orDash(g.Gate.Title(v.Device.Kind)), "all figures", keep, gateDetails(v, g))
 	}
+	fold("what warps wait for", "what warps wait for", 16, waits(v))
 	fold("the machine code", "the machine code", 15, machineCode(v))
 	fold("gates that were not run", "", 46, notRun(v))
 	if len(v.Rivals) > 0 {
@@ -60,6 +65,12 @@ func build(v *gates.Verdict, to Links) document {
 	fold("provenance", "provenance and how to reproduce", 25, provenance(v))
 	return d
 }
+
+// Sections that a verdict which somebody overrides does not show, or not in sight.
+const (
+	meaning  = "what the verdict means"
+	whatToDo = "what would make it pass"
+)
 
 // sight separates the visible sections from the folded ones.
 func (d document) sight() (above, folded []section) {

@@ -8,6 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/gates/why"
 )
 
 func ptr[T any](x T) *T { return &x }
@@ -144,6 +145,7 @@ func verdicts() map[string]*gates.Verdict {
 		"defer-resources":         overBudget(),
 		"defer-correctness":       wrong(),
 		"defer-too-slow":          tooSlow(),
+		"explained":               explained(),
 		"defer-regression":        regressed(),
 		"defer-secret-shape":      regressedOnSecret(),
 		"defer-inconclusive":      inconclusive(),
@@ -338,3 +340,26 @@ func existingFindings() *gates.Verdict {
 
 // quotes is details of no particular kind.
 func quotes(texts ...string) []facts.Detail { return facts.Details(facts.Quotes(texts)) }
+
+// explained is a verdict with the profiles of both sides on one shape, and without permission for them on another.
+func explained() *gates.Verdict {
+	v := passing()
+	x := why.Explanation{
+		Cause: why.Occupancy, Share: 0.8, Faster: true, Moved: true,
+		Baseline: why.Side{Limiter: &why.Limiter{Name: "latency", Share: 61}}, Candidate: why.Side{Limiter: &why.Limiter{Name: "DRAM", Share: 71.2}},
+		Rows: []why.Row{
+			{ID: "occupancy", Name: "occupancy", Unit: "%", Baseline: ptr(24.9), Candidate: ptr(49.7), Noise: 4, Moved: true},
+			{ID: "registers", Name: "registers a thread", Baseline: ptr(168.0), Candidate: ptr(84.0), Noise: 5, Moved: true},
+			{ID: "dram_bytes", Name: "DRAM traffic", Unit: "B", Baseline: ptr(3.1e8), Candidate: ptr(2.0e8), Noise: 1e6, Moved: true},
+			{ID: "instructions", Name: "instructions of warps", Baseline: ptr(6946816.0), Candidate: ptr(2654208.0), Moved: true},
+			{ID: "conflicts", Name: "bank conflicts for each access to shared memory", Baseline: ptr(0.0347), Candidate: ptr(0.0346), Noise: 0.1, Claimed: true},
+			{ID: "tensor", Name: "tensor cores", Unit: "%", Candidate: ptr(0.0), Claimed: true},
+		},
+		Stalls: []why.Stall{{Reason: "long_scoreboard", Words: "global or local memory", Baseline: 61.3, Candidate: 44}},
+	}
+	v.Why = []gates.Why{
+		{Shape: "mission", Sentence: facts.Explained{Explanation: x}.Sentence(), Explanation: x, Lift: facts.BlockLift{Limit: "registers", Used: 84, Blocks: 2, Most: 80}.Sentence()},
+		{Shape: "long", Sentence: "nothing was counted, and no figure of the builds differs", Explanation: why.Explanation{Static: true}, Note: "ncu: no permission: run as root"},
+	}
+	return v
+}

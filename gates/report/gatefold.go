@@ -18,6 +18,7 @@ var tablesOf = map[gates.Gate]func(*gates.Verdict, gates.GateResult) []block{
 	gates.GateCorrectness: func(v *gates.Verdict, _ gates.GateResult) []block { return correctness(v) },
 	gates.GateSanitize:    func(v *gates.Verdict, _ gates.GateResult) []block { return sanitizers(v) },
 	gates.GatePerformance: func(v *gates.Verdict, _ gates.GateResult) []block { return performance(v) },
+	gates.GateEnergy:      energy,
 	gates.GateProfile:     profile,
 }
 

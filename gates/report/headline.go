@@ -181,6 +181,8 @@ func missed(v *gates.Verdict) string {
 		return undecided(v)
 	case gates.ReasonResources:
 		return exceeded(v)
+	case gates.ReasonEnergy:
+		return ": a launch takes more energy than the policy allows"
 	case gates.ReasonProfile:
 		return ": the profile does not meet the policy"
 	}

@@ -14,6 +14,8 @@ type Options struct {
 	MaxBytes int
 	Part     Part
 	Links    Links
+	// Overridden is a verdict that somebody lets pass: what would make it pass is folded, and nothing says that the check fails.
+	Overridden bool
 }
 
 // A Part of the Markdown form.
@@ -46,8 +48,21 @@ func (p Part) has(s section) bool {
 // sections are left out, and a line at the end says so.
 func Markdown(v *gates.Verdict, opt Options) string {
 	d := build(v, opt.Links)
+	if opt.Overridden {
+		d.overridden()
+	}
 	d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return !opt.Part.has(s) })
 	return shorten(d, opt.MaxBytes, opt.Part == Whole)
+}
+
+// overridden leaves out what is not true of a verdict that somebody lets pass.
+func (d *document) overridden() {
+	d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return s.name == meaning })
+	for i := range d.sections {
+		if s := &d.sections[i]; s.name == whatToDo {
+			s.folded, s.brief = true, false
+		}
+	}
 }
 
 // markdown ends with a single newline.

@@ -19,17 +19,27 @@ const (
 // Meaning explains a DEFER to a reader who has never seen one.
 const Meaning = "DEFER: not accepted yet; the check fails and says what is missing."
 
+// meaningOfError explains an ERROR: the gates that passed are no verdict.
+const meaningOfError = "ERROR: the machine failed, and not the kernel. Nothing is decided, and the check fails until the kernel is measured again."
+
 // gateLine is all gates in one line.
 func gateLine(v *gates.Verdict) []block {
 	var l line
-	var idle []string
+	var idle, before []string
 	for _, g := range v.Gates {
 		name := orDash(Plain(g.Gate.Title(v.Device.Kind)))
-		if g.Status == gates.NotRun {
+		switch {
+		case g.Status == gates.NotRun:
 			idle = append(idle, name)
+			continue
+		case v.Outcome == gates.Error && g.Status == gates.Passed:
+			before = append(before, name) // six green marks would look like a pass
 			continue
 		}
 		l = append(l, mark(signOfGate(g)), text(string(nbsp)+name+" · "))
+	}
+	if before != nil {
+		l = append(l, text("passed before the fault: "+strings.Join(before, ", ")+" · "))
 	}
 	if idle != nil {
 		l = append(l, text("not run: "+strings.Join(idle, ", ")))

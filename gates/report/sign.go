@@ -9,7 +9,7 @@ const (
 	signNone sign = iota
 	signPass
 	signFail  // proven to miss what is asked
-	signDefer // not decided
+	signDefer // measured, and not decided
 	signInform
 	signMissing
 	signError // the runner's fault
@@ -20,7 +20,7 @@ var signs = map[sign]struct{ emoji, glyph, colour string }{
 	signNone:    {"⚪", "·", ""},
 	signPass:    {"✅", "✓", green},
 	signFail:    {"❌", "✗", red},
-	signDefer:   {"⏸️", "⏸", yellow},
+	signDefer:   {"❓", "?", yellow},
 	signInform:  {"ℹ️", "i", yellow},
 	signMissing: {"❓", "!", yellow},
 	signError:   {"⚠️", "⚠", red},

@@ -36,10 +36,16 @@ func speeds(v *gates.Verdict) []block {
 	}
 	shown, hidden := byUrgency(v)
 	var blocks []block
+	overview := OverviewOf(v.Comparisons)
+	if overview != nil && len(hidden) > 0 {
+		blocks = append(blocks, paragraph{cell(overview.Words())})
+	}
 	if len(shown) > 0 {
 		blocks = append(blocks, speedTable(v, shown))
 	}
-	if len(hidden) > 0 {
+	if len(hidden) > 0 && overview != nil {
+		blocks = append(blocks, paragraph{line{text(fmt.Sprintf("%d more.", len(hidden)))}})
+	} else if len(hidden) > 0 {
 		missed := 0
 		for _, c := range hidden {
 			if c.Status != gates.Passed {

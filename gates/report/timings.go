@@ -26,7 +26,7 @@ func timings(e *gates.Evidence, total float64) table {
 	columns = append(columns, column{title: "start and wait", right: true, optional: true})
 	var rows [][]line
 	rest := total
-	for _, gate := range gates.Names() {
+	for _, gate := range append(gates.Names(), gates.StepExplain) {
 		seconds, ok := e.Took[gate]
 		if !ok {
 			continue

@@ -1,6 +1,10 @@
 package stats
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
 
 // Never is what RoundsNeeded returns where no number of rounds will do, or
 // more than fit: the estimate sits on the threshold, or as good as.
@@ -32,18 +36,7 @@ func (d *Distribution) RoundsNeeded(threshold, alpha, power float64) int {
 	if distance == 0 {
 		return Never
 	}
-	// What the percentile adds to the t bound is taken as a fixed share: a
-	// skew would fade with more rounds, so the answer errs upwards.
-	stretch := 1.0
-	if d.StdErr > 0 {
-		stretch = d.reach(alpha) / (-d.student().quantile(alpha) * d.StdErr)
-	}
-	between := math.Sqrt(max(0, d.StdErr*d.StdErr-d.offset.Scale*d.offset.Scale))
-	enough := func(rounds int) bool {
-		stdErr, dof := d.offset.widen(between*math.Sqrt(float64(d.Rounds)/float64(rounds)), rounds)
-		t := student(dof)
-		return (-stretch*t.quantile(alpha)+max(t.quantile(power), 0))*stdErr <= distance
-	}
+	enough := func(rounds int) bool { return d.reachAfter(rounds, alpha, power) <= distance }
 
 	if !enough(Never) {
 		return Never // an offset that no number of rounds takes away
@@ -64,6 +57,53 @@ func (d *Distribution) RoundsNeeded(threshold, alpha, power float64) int {
 		}
 	}
 	return high
+}
+
+// DetectableAfter is Detectable after so many rounds in all, of the same size and noise.
+func (d *Distribution) DetectableAfter(rounds int, alpha, power float64) float64 {
+	if rounds < 2 || !decidable(alpha, power) {
+		return math.Inf(1)
+	}
+	return math.Expm1(d.reachAfter(rounds, alpha, power))
+}
+
+// ChanceToDecide is the probability that so many rounds in all, of the same size and noise, prove on
+// which side of the threshold the truth lies. It expects the later rounds to agree with those so far
+// as well as their noise allows. It is 0 where an argument makes no sense.
+func (d *Distribution) ChanceToDecide(threshold float64, rounds int, alpha float64) float64 {
+	if rounds < 2 || !decidable(alpha, 0.5) || !(threshold > 0) {
+		return 0
+	}
+	reach, distance := d.reachAfter(rounds, alpha, 0.5), math.Log(d.Estimate/threshold)
+	after, _ := d.after(rounds)
+	moves := math.Sqrt(max(0, d.StdErr*d.StdErr-after*after)) // the estimate, until then
+	if moves == 0 {
+		if math.Abs(distance) >= reach {
+			return 1
+		}
+		return 0
+	}
+	return distuv.UnitNormal.CDF((distance-reach)/moves) + distuv.UnitNormal.CDF((-distance-reach)/moves)
+}
+
+// reachAfter is the log distance from a threshold at which so many rounds of the same size and noise
+// decide with probability power.
+func (d *Distribution) reachAfter(rounds int, alpha, power float64) float64 {
+	// What the percentile adds to the t bound is taken as a fixed share: a
+	// skew would fade with more rounds, so the answer errs upwards.
+	stretch := 1.0
+	if d.StdErr > 0 {
+		stretch = d.reach(alpha) / (-d.student().quantile(alpha) * d.StdErr)
+	}
+	stdErr, dof := d.after(rounds)
+	t := student(dof)
+	return (-stretch*t.quantile(alpha) + max(t.quantile(power), 0)) * stdErr
+}
+
+// after is the standard error after so many rounds of the same size and noise, and its degrees of freedom.
+func (d *Distribution) after(rounds int) (stdErr, dof float64) {
+	between := math.Sqrt(max(0, d.StdErr*d.StdErr-d.offset.Scale*d.offset.Scale))
+	return d.offset.widen(between*math.Sqrt(float64(d.Rounds)/float64(rounds)), rounds)
 }
 
 // reach is the log distance from the estimate to its farther bound.

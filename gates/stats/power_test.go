@@ -71,3 +71,50 @@ func TestRoundsNeeded(t *testing.T) {
 		t.Errorf("just below the detectable effect: %d rounds, no more than the %d at hand", n, d.Rounds)
 	}
 }
+
+// Of many runs that are continued, about as many decide as their first rounds predict.
+func TestChanceToDecide(t *testing.T) {
+	const runs, first, all, alpha = 600, 6, 16, 0.02
+	noise, rng := simulate.Noise{Between: 0.1, Within: 0.05}, rand.New(rand.NewPCG(23, 23))
+	var expected, decided float64
+	unlikely, surprises := 0.0, 0.0
+	for range runs {
+		sample := noise.Ratios(rng, math.Exp(0.4*(rng.Float64()-0.5)), all, 10)
+		early := bootstrap(t, stats.Sample{Rounds: sample.Rounds[:first]}, stats.Options{Resamples: stats.MinResamples})
+		late := bootstrap(t, sample, stats.Options{Resamples: stats.MinResamples})
+		chance := early.ChanceToDecide(1, all, alpha)
+		if chance < 0 || chance > 1+1e-9 {
+			t.Fatalf("a chance of %v", chance)
+		}
+		done := late.PAbove(1) <= alpha || late.PBelow(1) <= alpha
+		expected += chance
+		if done {
+			decided++
+		}
+		if chance < 0.2 {
+			unlikely++
+			if done {
+				surprises++
+			}
+		}
+	}
+	t.Logf("expected %.2f, decided %.2f; of %.0f with a chance below 20 %%, %.2f decide", expected/runs, decided/runs, unlikely, surprises/unlikely)
+	if math.Abs(expected-decided)/runs > 0.1 || unlikely < 50 || surprises/unlikely > 0.25 {
+		t.Errorf("%.0f of %d runs were expected to decide, and %.0f do; of %.0f unlikely ones %.0f do", expected, runs, decided, unlikely, surprises)
+	}
+	d := bootstrap(t, noise.Ratios(rng, 1.1, 6, 10), stats.Options{})
+	for _, c := range []struct {
+		threshold, alpha float64
+		rounds           int
+	}{{0, 0.02, 16}, {-1, 0.02, 16}, {math.NaN(), 0.02, 16}, {1, 0.02, 1}, {1, 0, 16}, {1, 0.5, 16}, {1, math.NaN(), 16}} {
+		if got := d.ChanceToDecide(c.threshold, c.rounds, c.alpha); got != 0 {
+			t.Errorf("%+v: a chance of %v", c, got)
+		}
+	}
+	if !math.IsInf(d.DetectableAfter(1, 0.02, 0.8), 1) || !math.IsInf(d.DetectableAfter(16, 0.7, 0.8), 1) {
+		t.Error("arguments that make no sense show a difference")
+	}
+	if now, later := d.DetectableAfter(6, 0.02, 0.8), d.DetectableAfter(16, 0.02, 0.8); later >= now || math.Abs(now-d.Detectable(0.02, 0.8)) > 1e-9 {
+		t.Errorf("detectable after 6 rounds %v (%v), after 16 %v", now, d.Detectable(0.02, 0.8), later)
+	}
+}

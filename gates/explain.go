@@ -1,0 +1,132 @@
+package gates
+
+import (
+	"github.com/kernelgate/kernelgate/gates/facts"
+	"github.com/kernelgate/kernelgate/gates/why"
+)
+
+// A Why is why the times of a shape differ. It decides nothing.
+type Why struct {
+	Shape    string `json:"shape"`
+	Sentence string `json:"sentence,omitempty"`
+	why.Explanation
+	Roofline *Roofline `json:"roofline,omitempty"`
+	Lift     string    `json:"occupancy_lift,omitempty"` // what would let more blocks of the candidate share a multiprocessor
+	// Note says why there are no counters, with the remedy.
+	Note string `json:"note,omitempty"`
+}
+
+// A Roofline is where both sides stand below the limits of the device.
+type Roofline struct {
+	Peak      float64       `json:"peak_tflops"`
+	Bandwidth float64       `json:"bandwidth_gb_per_s"`
+	Baseline  RooflinePoint `json:"baseline"`
+	Candidate RooflinePoint `json:"candidate"`
+}
+
+// A RooflinePoint is one side: its rate, and its work for each byte that it moved to or from DRAM.
+type RooflinePoint struct {
+	TFLOPs    float64 `json:"tflops"`
+	Intensity float64 `json:"flops_per_byte"`
+}
+
+// Explain says why the times of each shape differ that was profiled. The comparisons are those of the verdict. What no profiler
+// counted is explained from the builds.
+func Explain(e *Evidence, compared []Comparison) []Why {
+	all, note := countedWhys(e, compared), ""
+	if x := e.Explained; x != nil {
+		note = x.Skipped
+	}
+	if len(all) == 0 {
+		all = staticWhys(e, compared)
+	}
+	for i := range all {
+		w := &all[i]
+		if w.Static {
+			w.Note = note
+		}
+		w.Sentence = facts.Explained{Explanation: w.Explanation}.Sentence()
+		w.Lift = Lift(e.Device.Arch, w.Candidate)
+		w.Roofline = roofline(e, comparisonOf(compared, w.Shape), *w)
+	}
+	return all
+}
+
+func countedWhys(e *Evidence, compared []Comparison) []Why {
+	if e.Explained == nil {
+		return nil
+	}
+	var all []Why
+	for _, s := range e.Explained.Shapes {
+		p := why.Profiles{Baseline: launchOf(s.Baseline), Again: launchOf(s.Again), Candidate: launchOf(s.Candidate), Claims: claims(e)}
+		if c := comparisonOf(compared, s.Shape); c != nil && c.Speedup.Known() {
+			p.Speedup = c.Speedup.Value
+		}
+		all = append(all, Why{Shape: s.Shape, Explanation: why.Explain(p)})
+	}
+	return all
+}
+
+func launchOf(kernels []Counted) why.Launch {
+	var l why.Launch
+	for _, k := range kernels {
+		l = append(l, why.Kernel{Name: k.Kernel, Counters: k.Counters})
+	}
+	return l
+}
+
+// claims is the mechanisms that the author names.
+func claims(e *Evidence) []string {
+	if e.Change.Claims != nil {
+		return e.Change.Claims
+	}
+	return why.Claims(e.Change.Title)
+}
+
+// roofline places both sides; nil where the work, the limits or the traffic are unknown.
+func roofline(e *Evidence, c *Comparison, w Why) *Roofline {
+	var shape Shape
+	for _, s := range e.Shapes {
+		if s.Name == w.Shape {
+			shape = s
+		}
+	}
+	device := e.Device
+	peak := device.Peak[shape.Peak]
+	if c == nil || c.Baseline == nil || c.Candidate == nil || shape.FLOPs <= 0 || peak <= 0 || device.Bandwidth <= 0 {
+		return nil
+	}
+	point := func(micros float64, s why.Side) RooflinePoint {
+		p := RooflinePoint{TFLOPs: round(shape.FLOPs / micros / 1e6)}
+		if s.DRAMBytes != nil && *s.DRAMBytes > 0 {
+			p.Intensity = round(shape.FLOPs / *s.DRAMBytes)
+		}
+		return p
+	}
+	return &Roofline{
+		Peak: round(peak / 1e12), Bandwidth: round(device.Bandwidth / 1e9),
+		Baseline: point(c.Baseline.P50, w.Explanation.Baseline), Candidate: point(c.CandidateTime(), w.Explanation.Candidate),
+	}
+}
+
+// Lift says what would let more blocks of a side share a multiprocessor; "" where that is not known.
+func Lift(arch string, s why.Side) string {
+	sm, known := limitsOf(arch)
+	if !known || s.Threads == nil || s.Registers == nil || s.SharedBytes == nil {
+		return ""
+	}
+	shared := max(0, int(*s.SharedBytes)-sm.sharedReserved)
+	return liftSentence(arch, int(*s.Threads), int(*s.Registers), shared)
+}
+
+func liftSentence(arch string, threads, registers, shared int) string {
+	blocks, limit, most, ok := moreBlocks(arch, threads, registers, shared)
+	if !ok {
+		return ""
+	}
+	used := registers
+	if limit != "registers" {
+		used = shared
+	}
+	return facts.BlockLift{Limit: limit, Used: used, Blocks: blocks, Most: most}.Sentence()
+}

@@ -1,0 +1,70 @@
+package gates
+
+import (
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/why"
+)
+
+// staticWhys explains from the builds alone what no profiler has counted: the evidence has what the compiler says of both sides, and
+// the instructions by what they do.
+func staticWhys(e *Evidence, compared []Comparison) []Why {
+	if e.Baseline == nil || e.Candidate == nil {
+		return nil
+	}
+	var all []Why
+	for _, shape := range mostDiffering(compared) {
+		c := comparisonOf(compared, shape)
+		var code CodeChange
+		if m := e.MachineCode; m != nil {
+			for _, change := range m.Changes {
+				if len(change.Shapes) == 0 || slices.Contains(change.Shapes, shape) {
+					code = change
+					break
+				}
+			}
+		}
+		before := staticLaunch(e, e.Baseline, code.Baseline, c.Baseline.P50)
+		after := staticLaunch(e, e.Candidate, code.Candidate, c.CandidateTime())
+		p := why.Profiles{Baseline: before, Again: before, Candidate: after, Claims: claims(e)}
+		all = append(all, Why{Shape: shape, Explanation: why.Explain(p)})
+	}
+	return all
+}
+
+// staticLaunch is what is known without a profiler, by the names that a profiler has for it.
+func staticLaunch(e *Evidence, b *Build, code *Instructions, micros float64) why.Launch {
+	counters := map[string]float64{"gpu__time_duration.sum": 1000 * micros}
+	add := func(name string, v *int) {
+		if v != nil {
+			counters[name] = float64(*v)
+		}
+	}
+	if code != nil {
+		for name, n := range map[string]int{"tensor": code.Tensor, "memory": code.Memory, "barrier": code.Barrier, "special": code.Special, "all": code.All()} {
+			counters[why.StaticPrefix+name] = float64(n)
+		}
+	}
+	if r := b.Resources; r != nil {
+		add("launch__registers_per_thread", r.Registers)
+		add("launch__block_size", r.BlockThreads)
+		if r.SpillLoads != nil && r.SpillStores != nil {
+			counters[why.StaticPrefix+"spill_bytes"] = float64(*r.SpillLoads + *r.SpillStores)
+		}
+		shared := 0
+		if r.StaticShared != nil {
+			shared += *r.StaticShared
+		}
+		if r.DynamicShared != nil {
+			shared += *r.DynamicShared
+		}
+		if r.BlockThreads != nil && r.Registers != nil {
+			if blocks, limit, ok := BlocksPerSM(e.Device.Arch, *r.BlockThreads, *r.Registers, shared); ok {
+				sm, _ := limitsOf(e.Device.Arch)
+				counters[why.BlockLimit(limit)] = float64(blocks)
+				counters["sm__maximum_warps_per_active_cycle_pct"] = 100 * float64(blocks*((*r.BlockThreads+31)/32)) / float64(sm.warps)
+			}
+		}
+	}
+	return why.Launch{{Name: e.Kernel, Counters: counters}}
+}
