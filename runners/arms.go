@@ -3,6 +3,9 @@ package runners
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -33,6 +36,50 @@ type ArmTimes struct {
 type ArmSamples struct {
 	Ratios []float64
 	Micros float64 // median time of the candidate's launch
+}
+
+// NewArmSamples returns the samples of a candidate from the times of the baseline and of the candidate, in microseconds. The two were
+// taken in turns, and there may be fewer of a candidate that is too slow to go on with.
+func NewArmSamples(baseline, candidate []float64) ArmSamples {
+	s := ArmSamples{Micros: slices.Sorted(slices.Values(candidate))[len(candidate)/2]}
+	for i, took := range candidate {
+		s.Ratios = append(s.Ratios, baseline[i]/took)
+	}
+	return s
+}
+
+// An ArmSet holds the candidates that a backend has built, by name. The zero value is ready to use, from several goroutines.
+type ArmSet[T any] struct {
+	mu  sync.Mutex
+	all map[string]T
+}
+
+// Put adds a candidate.
+func (s *ArmSet[T]) Put(name string, built T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[string]T{}
+	}
+	s.all[name] = built
+}
+
+// Get returns a candidate that was built.
+func (s *ArmSet[T]) Get(name string) (T, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	built, ok := s.all[name]
+	if !ok {
+		return built, fmt.Errorf("%s is to be timed, and is not built", name)
+	}
+	return built, nil
+}
+
+// DropArm forgets a candidate; see [Arms].
+func (s *ArmSet[T]) DropArm(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, name)
 }
 
 // WithoutArms is for a backend that cannot time candidates next to each other. A search then measures whole rounds of them.

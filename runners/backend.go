@@ -34,13 +34,24 @@ type Backend interface {
 	// Round measures the shapes once, in fresh processes, and reports each shape by its name. Some
 	// of the shapes are not in the manifest.
 	Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p Progress) (gates.Round, error)
+	// Energy measures the energy of launches of both sides.
+	Energy(ctx context.Context, gate *policy.EnergyGate, p Progress) (*gates.Energy, error)
 	// Profile reads the metrics that the gate names.
 	Profile(ctx context.Context, gate *policy.ProfileGate, p Progress) (*gates.Profile, error)
+	// Explain counts what both sides do on a few shapes. The profile has the metrics that were asked for, of the candidate. It is
+	// nil where an obstacle, which the explanation names, kept the backend from counting.
+	Explain(ctx context.Context, ask Explanation, p Progress) (*gates.Explained, *gates.Profile, error)
 	// DumpCase runs one case and returns its inputs and outputs. A backend without a reference returns errors.ErrUnsupported.
 	DumpCase(ctx context.Context, c Case) (*CaseDump, error)
 	// Artifacts lists files worth keeping.
 	Artifacts() []string
 	Arms
+}
+
+// An Explanation is what is to be counted to explain a difference in speed.
+type Explanation struct {
+	Shapes  []string
+	Metrics []string // further ones, which the profile gate reads
 }
 
 // Measured is the result of measuring a job.

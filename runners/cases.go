@@ -105,17 +105,13 @@ type ToleranceOf func(output string) manifest.Tolerance
 // not outputs; want has only the outputs. Several outputs count as one: their largest errors, their
 // summed counts; each of them is listed as well.
 func Compare(tolerance ToleranceOf, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
-	all, at := &gates.Errors{}, 0
-	for i, a := range args {
-		if got[i] == nil {
-			continue
-		}
-		e, err := tensor.Compare(a.DType, got[i], want[at], tolerance(a.Name))
+	all := &gates.Errors{}
+	for k, o := range tensor.Outputs(args) {
+		e, err := tensor.Compare(o.DType, o.Values(got[o.Of]), want[k], tolerance(o.Name))
 		if err != nil {
-			return nil, fmt.Errorf("comparing %s: %w", a.Name, err)
+			return nil, fmt.Errorf("comparing %s: %w", o.Name, err)
 		}
-		at++
-		Add(all, a, &e)
+		Add(all, o.Arg, &e)
 	}
 	return all, nil
 }
@@ -164,10 +160,7 @@ type CaseDump struct {
 // side's values are added.
 func DumpedOutputs(args []tensor.Arg, want [][]float64) []DumpedOutput {
 	var outputs []DumpedOutput
-	for _, a := range args {
-		if !a.Array() || !a.Writes() {
-			continue
-		}
+	for _, a := range tensor.Outputs(args) {
 		out := DumpedOutput{Name: a.Name, DType: a.DType, Shape: a.Shape, Want: make([]byte, 8*a.Elements)}
 		tensor.Encode(manifest.F64, out.Want, want[len(outputs)])
 		outputs = append(outputs, out)

@@ -61,8 +61,14 @@ func (g *gatherer) run(ctx context.Context) error {
 	var last gates.Gate
 	for {
 		need := gates.Next(g.job.Policy, g.evidence)
-		if need.Gate == "" {
-			return nil
+		if need.Gate == "" || need.Gate == gates.GateProfile {
+			explained, err := g.explain(ctx)
+			if explained && err == nil {
+				continue
+			}
+			if err != nil || need.Gate == "" {
+				return err
+			}
 		}
 		if need.Gate != last {
 			last = need.Gate
@@ -96,11 +102,12 @@ type gatherer struct {
 	progress *withStanding
 	rule     *policy.Rule
 
-	cases   []gates.Case    // cases of earlier runs, to be judged together with this run's
-	attempt runners.Attempt // zero before the first round
-	before  int             // rounds of earlier attempts
-	spent   float64         // seconds that they took
-	twice   bool            // a new kernel was also built as its own baseline
+	cases   []gates.Case         // cases of earlier runs, to be judged together with this run's
+	series  []gates.EnergySeries // of the energy that earlier runs measured
+	attempt runners.Attempt      // zero before the first round
+	before  int                  // rounds of earlier attempts
+	spent   float64              // seconds that they took
+	twice   bool                 // a new kernel was also built as its own baseline
 }
 
 // step takes one step. A failure becomes the evidence's fault. Only a cancelled context returns an
@@ -129,6 +136,8 @@ func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 		return g.sanitize(ctx, g.rule.Gates.Sanitize)
 	case gates.GatePerformance:
 		return g.performance(ctx, need.Rounds)
+	case gates.GateEnergy:
+		return g.energy(ctx)
 	case gates.GateProfile:
 		return g.profile(ctx)
 	}
@@ -250,6 +259,10 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 	if err != nil {
 		return err
 	}
+	if open := gates.OpenShapes(g.job.Policy, g.evidence); len(open) > 0 {
+		shapes = slices.DeleteFunc(shapes, func(s manifest.Shape) bool { return !slices.Contains(open, s.Name) })
+	}
+	p.Exhausted = false // a further attempt has its own budget
 	if err := g.buildOwnBaseline(within); err != nil {
 		return err
 	}

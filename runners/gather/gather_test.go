@@ -42,7 +42,9 @@ func job(t *testing.T) runners.Job {
 // A scripted backend answers as the test sets it, and records what it was asked.
 type scripted struct {
 	runners.WithoutNotes
+	runners.WithoutEnergy
 	runners.WithoutArtifacts
+	runners.WithoutExplanation
 	runners.WithoutReference
 	runners.WithoutArms
 	job     runners.Job

@@ -38,13 +38,17 @@ func (g *gatherer) recall(ctx context.Context) error {
 	}
 	if was.Again && !rounds(was.Evidence) {
 		g.keepCases(was.Evidence.Correctness)
+		g.keepEnergy(was.Evidence.Energy)
 		return nil
 	}
 	g.adopt(was)
-	if was.Again {
-		return g.more(ctx, g.evidence.Performance)
+	if !was.Again {
+		return nil
 	}
-	return nil
+	if err := g.more(ctx, g.evidence.Performance); err != nil {
+		return err
+	}
+	return g.moreEnergy(ctx)
 }
 
 // named returns the manifest's shapes. Each run draws its own secret one.
@@ -104,7 +108,6 @@ func (g *gatherer) more(ctx context.Context, p *gates.Performance) error {
 	if more <= 0 {
 		more = gate.Interims[len(gate.Interims)-1]
 	}
-	p.Exhausted = false
 	return g.performance(ctx, n+more)
 }
 

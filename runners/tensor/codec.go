@@ -167,6 +167,14 @@ func Decode(d manifest.DType, dst []float64, src []byte) {
 	}
 }
 
+// Element returns the bytes of one element; of a packed format, a byte with the element in its low half.
+func Element(d manifest.DType, src []byte, i int) []byte {
+	if d.Packed() {
+		return []byte{src[i/2] >> (i % 2 * 4) & 0xF}
+	}
+	return src[i*d.Size() : (i+1)*d.Size()]
+}
+
 func encode8(f *minifloat, dst []byte, src []float64) {
 	for i, x := range src {
 		dst[i] = byte(f.code(x))

@@ -22,9 +22,9 @@ import (
 // because JSON has no infinity: math.MaxFloat64 replaces Inf, for example in Norm if only the
 // reference is 0.
 func Compare(d manifest.DType, got []byte, want []float64, tol manifest.Tolerance) (gates.Errors, error) {
-	if len(got) != len(want)*d.Size() {
+	if len(got) != d.Bytes(len(want)) {
 		return gates.Errors{}, fmt.Errorf("compare %s output: %d bytes for a reference of %d elements, want %d: check the output's shape",
-			d, len(got), len(want), len(want)*d.Size())
+			d, len(got), len(want), d.Bytes(len(want)))
 	}
 	if err := validate(tol); err != nil {
 		return gates.Errors{}, fmt.Errorf("compare %s output: %w", d, err)
@@ -34,7 +34,7 @@ func Compare(d manifest.DType, got []byte, want []float64, tol manifest.Toleranc
 	var values [512]float64
 	for start := 0; start < len(want); start += len(values) {
 		n := min(len(values), len(want)-start)
-		Decode(d, values[:n], got[start*d.Size():(start+n)*d.Size()])
+		Decode(d, values[:n], got[d.Bytes(start):d.Bytes(start+n)])
 		for i, w := range want[start : start+n] {
 			c.element(start+i, values[i], w, tol)
 		}

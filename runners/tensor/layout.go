@@ -56,7 +56,7 @@ func (l Layout) Fill(slot []byte, args []Arg) {
 		if array := l.Array(slot, i); a.Reads() {
 			clear(array[copy(array, a.Bytes):]) // arrays that a device draws have only padding here
 		} else {
-			Poison(a.DType, array)
+			a.Poison(array)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (l Layout) Outputs(slot []byte) [][]byte {
 	out := make([][]byte, len(l.args))
 	for i, a := range l.args {
 		if a.Array() && a.Writes() {
-			out[i] = bytes.Clone(l.Array(slot, i))
+			out[i] = a.withoutPadding(l.Array(slot, i))
 		}
 	}
 	return out

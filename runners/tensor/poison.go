@@ -14,8 +14,8 @@ import (
 // Floats are poisoned with a *signalling* NaN. Arithmetic on it gives a quiet NaN. So an element
 // that a kernel computed, even from poison that it read, differs from one that it never wrote. E4M3
 // has only two NaN codes, and the poison is the negative one, because CUDA's conversions of float
-// and half produce the positive one. Integers have no NaN; their poison repeats 0xA5, which may
-// also be a genuine result.
+// and half produce the positive one. Integers and E2M1 have no NaN; their poison repeats 0xA5,
+// which may also be a genuine result.
 func poisonWord(d manifest.DType) uint32 {
 	switch d {
 	case manifest.E4M3:
@@ -30,7 +30,7 @@ func poisonWord(d manifest.DType) uint32 {
 		return 0xFFA5A5A5
 	case manifest.F64:
 		return 0xFFF5A5A5
-	case manifest.I8, manifest.U8, manifest.I16, manifest.U16, manifest.I32, manifest.U32, manifest.I64, manifest.U64, manifest.Bool:
+	case manifest.Int4, manifest.E2M1, manifest.I8, manifest.U8, manifest.I16, manifest.U16, manifest.I32, manifest.U32, manifest.I64, manifest.U64, manifest.Bool:
 		return 0xA5A5A5A5
 	}
 	panic(fmt.Sprintf("tensor: unknown element format %q", string(d)))
@@ -39,7 +39,9 @@ func poisonWord(d manifest.DType) uint32 {
 // Poison fills dst with elements that no kernel should leave behind, so that unwritten elements can
 // be detected.
 func Poison(d manifest.DType, dst []byte) {
-	check(d, len(dst), len(dst)/d.Size())
+	if !d.Packed() {
+		check(d, len(dst), len(dst)/d.Size())
+	}
 	var word [4]byte
 	le.PutUint32(word[:], poisonWord(d))
 	filled := copy(dst, word[:])
@@ -50,15 +52,22 @@ func Poison(d manifest.DType, dst []byte) {
 
 // A pattern is one poisoned element, looked up once for many comparisons.
 type pattern struct {
-	size int
+	size int // bytes; 0 of a format with two elements in a byte
 	word uint32
 }
 
-func patternOf(d manifest.DType) pattern { return pattern{d.Size(), poisonWord(d)} }
+func patternOf(d manifest.DType) pattern {
+	if d.Packed() {
+		return pattern{0, poisonWord(d)}
+	}
+	return pattern{d.Size(), poisonWord(d)}
+}
 
 // at reports whether element i of src is exactly what Poison writes.
 func (p pattern) at(src []byte, i int) bool {
 	switch p.size {
+	case 0:
+		return (src[i/2]^byte(p.word))>>(i%2*4)&0xF == 0
 	case 1:
 		return src[i] == byte(p.word)
 	case 2:

@@ -57,6 +57,8 @@ type Worker struct {
 	runners.WithoutArtifacts
 	runners.WithoutArms
 	runners.WithoutDisassembly
+	runners.WithoutExplanation
+	runners.WithoutEnergy
 	runners.WithoutReference
 	job    runners.Job
 	config Config

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -22,12 +21,6 @@ const (
 	armsMemory   = 1e9 // bytes that the arms' memory may take
 )
 
-// arms are the candidates of a search, by name.
-type arms struct {
-	mu  sync.Mutex
-	all map[string]*executable
-}
-
 // BuildArm compiles a candidate once. It uses no state of the worker that a different arm could change.
 func (w *Worker) BuildArm(ctx context.Context, name string, side runners.Side, scratch string) (gates.Build, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
@@ -38,21 +31,9 @@ func (w *Worker) BuildArm(ctx context.Context, name string, side runners.Side, s
 	one := &Worker{job: job, cc: w.cc, compiler: w.compiler, config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)), sides: map[runners.Role]*executable{}, batches: map[string]int{}, once: true}
 	build, err := one.Build(ctx, runners.Candidate, side)
 	if err == nil && build.OK {
-		w.arms.mu.Lock()
-		defer w.arms.mu.Unlock()
-		if w.arms.all == nil {
-			w.arms.all = map[string]*executable{}
-		}
-		w.arms.all[name] = one.sides[runners.Candidate]
+		w.Put(name, one.sides[runners.Candidate])
 	}
 	return build, err
-}
-
-// DropArm forgets a candidate.
-func (w *Worker) DropArm(name string) {
-	w.arms.mu.Lock()
-	defer w.arms.mu.Unlock()
-	delete(w.arms.all, name)
 }
 
 // TimeArms times candidates next to the baseline, a few at a time.
@@ -133,13 +114,11 @@ func (f *field) time(names []string, samples int) error {
 		if f.found[name] == nil {
 			f.found[name] = &runners.ArmTimes{Shapes: map[string]runners.ArmSamples{}}
 		}
-		f.worker.arms.mu.Lock()
-		exe := f.worker.arms.all[name]
-		f.worker.arms.mu.Unlock()
-		if exe == nil {
-			return fmt.Errorf("%s is to be timed, and not built", name)
+		exe, err := f.worker.Get(name)
+		if err == nil {
+			err = start(name, exe)
 		}
-		if err := start(name, exe); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -174,11 +153,7 @@ func (f *field) time(names []string, samples int) error {
 		if len(a.times) == 0 {
 			continue
 		}
-		s := runners.ArmSamples{Micros: slices.Sorted(slices.Values(a.times))[len(a.times)/2]}
-		for i, took := range a.times {
-			s.Ratios = append(s.Ratios, all[0].times[i]/took)
-		}
-		f.found[a.name].Shapes[f.shape.Name] = s
+		f.found[a.name].Shapes[f.shape.Name] = runners.NewArmSamples(all[0].times, a.times)
 	}
 	return nil
 }

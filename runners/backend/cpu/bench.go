@@ -78,9 +78,9 @@ func (l single) Time(side rune, launches int) (interleave.Times, error) {
 // it. A comparison with single launches shows what a launch leaves to the others of its batch.
 func (b *bench) TimeKept(int) (t interleave.Times, ok bool, err error) { return t, false, nil }
 
-// Throttled implements [interleave.Bench]. Time without a processor is not counted, and the system
+// State implements [interleave.Bench]. Time without a processor is not counted, and the system
 // does not report the processor's speed.
-func (b *bench) Throttled() bool { return false }
+func (b *bench) State() interleave.State { return interleave.State{} }
 
 // Compare implements [interleave.Bench]. No side runs meanwhile: it compares what the launches left
 // in memory.
@@ -104,16 +104,13 @@ func (b *bench) compare(candidate, baseline, image []byte) (interleave.Differenc
 	got := make([][]byte, len(b.args))
 	var want [][]float64
 	d.Same = true
-	for i, a := range b.args {
-		if !a.Array() || !a.Writes() {
-			continue
-		}
-		got[i] = b.layout.Array(candidate, i)
-		beside := b.layout.Array(baseline, i)
-		values := make([]float64, a.Elements)
-		tensor.Decode(a.DType, values, beside)
+	for _, o := range tensor.Outputs(b.args) {
+		got[o.Of] = b.layout.Array(candidate, o.Of)
+		beside := o.Values(b.layout.Array(baseline, o.Of))
+		values := make([]float64, o.Elements)
+		tensor.Decode(o.DType, values, beside)
 		want = append(want, values)
-		d.Same = d.Same && bytes.Equal(got[i], beside)
+		d.Same = d.Same && bytes.Equal(o.Values(got[o.Of]), beside)
 	}
 	e, err := runners.Compare(b.manifest.ToleranceOf, b.args, got, want)
 	if err != nil {

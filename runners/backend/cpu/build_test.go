@@ -125,7 +125,7 @@ func TestBuildRefuses(t *testing.T) {
 		"a garbled report":         {"#line 1 \"a\\tb\"\n" + ordinary, "the compiler's stack report is garbled"},
 		"a file of the system":     {assembly(".incbin \"/etc/passwd\""), "does not build: file not found: /etc/passwd"},
 		"a device":                 {assembly(".incbin \"/dev/zero\""), "/dev/zero"},
-		"an unknown function":      {ordinary + "void nowhere(void); void other(void) { nowhere(); }\n", "the entry point scale does not link: undefined reference to `nowhere'"},
+		"an unknown function":      {"void nowhere(void);\n" + strings.Replace(ordinary, "2 * x[i];", "2 * x[i]; nowhere();", 1), "the entry point scale does not link: undefined reference to `nowhere'"},
 		"orders to the linker":     {"INPUT(/etc/passwd)\nENTRY(scale)\n", "scale.c:1: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,8 +216,16 @@ func TestCodeIsNeverWritable(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the instruction is x86-64's")
 	}
-	_, _, v := compiled(t, nil, map[string]string{"scale.c": ordinary + "void *other(void) { void *p; __asm__(\"movabs $scale, %0\" : \"=r\"(p)); return p; }\n"})
+	_, _, v := compiled(t, nil, map[string]string{"scale.c": "void *other(void);\n" + strings.Replace(ordinary, "2 * x[i];", "2 * x[i]; other();", 1) + "void *other(void) { void *p; __asm__ volatile(\"movabs $scale, %0\" : \"=r\"(p)); return p; }\n"})
 	if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, "the entry point scale does not link") {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+}
+
+// A file of a library has functions that call the rest of the library. The kernel does not need them.
+func TestUnusedFunctionsNeedNotLink(t *testing.T) {
+	_, _, v := compiled(t, nil, map[string]string{"scale.c": ordinary + "void nowhere(void);\nvoid other(void) { nowhere(); }\n"})
+	if v.Outcome != gates.Pass {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 }

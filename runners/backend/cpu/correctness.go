@@ -67,16 +67,12 @@ func (w *Worker) DumpCase(ctx context.Context, c runners.Case) (*runners.CaseDum
 }
 
 // show keeps a side's outputs for display.
-func (d *desk) show(outputs [][]byte, keep func(*runners.DumpedOutput, []byte)) {
+func (d *desk) show(args []tensor.Arg, outputs [][]byte, keep func(*runners.DumpedOutput, []byte)) {
 	if d.look == nil || outputs == nil {
 		return
 	}
-	at := 0
-	for _, bytes := range outputs {
-		if bytes != nil {
-			keep(&d.look.Outputs[at], slices.Clone(bytes))
-			at++
-		}
+	for k, o := range tensor.Outputs(args) {
+		keep(&d.look.Outputs[k], slices.Clone(o.Values(outputs[o.Of])))
 	}
 }
 
@@ -187,7 +183,7 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 		d.look.Outputs = runners.DumpedOutputs(p.Args, want)
 	}
 	first, failure, err := d.fresh(in, c, &evidence)
-	d.show(first, func(o *runners.DumpedOutput, bytes []byte) { o.Candidate = bytes })
+	d.show(p.Args, first, func(o *runners.DumpedOutput, bytes []byte) { o.Candidate = bytes })
 	if err == nil && failure == nil {
 		failure, err = d.again(in, c, &evidence, first)
 	}
@@ -302,7 +298,7 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 		evidence.BaselineFailure = new(gates.InputsWritten(inputs))
 	}
 	out := in.layout.Outputs(slot)
-	d.show(out, func(o *runners.DumpedOutput, bytes []byte) { o.Baseline = bytes })
+	d.show(p.Args, out, func(o *runners.DumpedOutput, bytes []byte) { o.Baseline = bytes })
 	if candidate != nil {
 		parity := slices.EqualFunc(out, candidate, bytes.Equal)
 		evidence.BitParity = &parity

@@ -45,6 +45,9 @@ type Config struct {
 type Worker struct {
 	runners.WithoutNotes
 	runners.WithoutArtifacts
+	runners.WithoutExplanation
+	runners.WithoutEnergy
+	runners.ArmSet[*executable]
 	job      runners.Job
 	cc       toolchain.CC
 	compiler compiler // cc itself
@@ -55,7 +58,6 @@ type Worker struct {
 	python   *pyref.Reference // nil if the reference is in C
 	batches  map[string]int   // launches per sample, by shape
 	log      strings.Builder
-	arms     arms // of a search
 	once     bool // nothing is compiled twice, see BuildArm
 }
 
@@ -285,8 +287,9 @@ func compileOnly(flags []string) []string {
 }
 
 // linkFlags make a program that maps nothing both writable and executable, resolves every name
-// before main, and depends only on the stub and the object.
-const linkFlags = "-Wl,-z,noexecstack,-z,text,-z,relro,-z,now,--build-id=none"
+// before main, and depends only on the stub and the object. What the entry does not reach is left
+// out: a file of a library has functions that call the rest of the library.
+const linkFlags = "-Wl,-z,noexecstack,-z,text,-z,relro,-z,now,--build-id=none,--gc-sections"
 
 // objectName is the file name of the kernel in the folder of its program.
 const objectName = "kernel.o"

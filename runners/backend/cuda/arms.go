@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -20,12 +19,6 @@ import (
 // maxArms is how many arms one worker times: an arm that takes the GPU's context with it costs the times of these.
 const maxArms = 64
 
-// arms are the candidates of a search, by name.
-type arms struct {
-	mu  sync.Mutex
-	all map[string]*sides.Built
-}
-
 // BuildArm compiles a candidate once. It uses no state of the backend that a different arm could change.
 func (b *Backend) BuildArm(ctx context.Context, name string, side runners.Side, scratch string) (gates.Build, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
@@ -34,12 +27,7 @@ func (b *Backend) BuildArm(ctx context.Context, name string, side runners.Side, 
 	one := b.fork(side, scratch)
 	build, err := one.build(ctx, runners.Candidate, side)
 	if err == nil && build.OK {
-		b.arms.mu.Lock()
-		defer b.arms.mu.Unlock()
-		if b.arms.all == nil {
-			b.arms.all = map[string]*sides.Built{}
-		}
-		b.arms.all[name] = one.sides[runners.Candidate]
+		b.Put(name, one.sides[runners.Candidate])
 	}
 	return build, err
 }
@@ -53,13 +41,6 @@ func (b *Backend) fork(side runners.Side, scratch string) *Backend {
 		rng: rand.New(rand.NewPCG(b.seed, 0)), sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		whole: b.whole, once: true,
 	}
-}
-
-// DropArm forgets a candidate.
-func (b *Backend) DropArm(name string) {
-	b.arms.mu.Lock()
-	defer b.arms.mu.Unlock()
-	delete(b.arms.all, name)
 }
 
 // TimeArms times candidates next to the baseline, in one process or, if there are many, in some.
@@ -93,15 +74,12 @@ func (b *Backend) timeArms(ctx context.Context, names []string, shapes []manifes
 	if request.Baseline == nil {
 		return errors.New("the baseline is not built")
 	}
-	b.arms.mu.Lock()
 	for _, name := range names {
-		if built := b.arms.all[name]; built != nil {
-			request.Arms = append(request.Arms, worker.Arm{Name: name, Built: *built})
+		built, err := b.Get(name)
+		if err != nil {
+			return err
 		}
-	}
-	b.arms.mu.Unlock()
-	if len(request.Arms) < len(names) {
-		return errors.New("an arm that is to be timed is not built")
+		request.Arms = append(request.Arms, worker.Arm{Name: name, Built: *built})
 	}
 	for _, shape := range shapes {
 		request.Plans = append(request.Plans, worker.Plan{Shape: shape})

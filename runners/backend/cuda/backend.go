@@ -55,6 +55,7 @@ type Config struct {
 // A Backend measures one job on one GPU.
 type Backend struct {
 	runners.WithoutNotes
+	runners.ArmSet[*sides.Built]
 	job        runners.Job
 	config     Config
 	cuda       *toolchain.CUDA
@@ -77,7 +78,6 @@ type Backend struct {
 	told       int                // files that describe its code to the process of a side
 	python     *pyref.Reference   // nil if the reference runs on the device
 	log        strings.Builder
-	arms       arms // of a search
 	once       bool // nothing is compiled twice, see BuildArm
 }
 

@@ -97,7 +97,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		if err != nil {
 			return nil, err
 		}
-		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Root: m.Root, Include: m.IncludeFolders(), Arch: arch, Seed: b.seed, Once: b.once}}, nil
+		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Root: m.Root, Include: m.IncludeFolders(), SkipInit: m.SkipInit, Stubs: m.Stubs, Arch: arch, Seed: b.seed, Once: b.once}}, nil
 	case manifest.PTX:
 		return ptxas{plain}, nil
 	case manifest.Program:

@@ -194,6 +194,52 @@ extern "C" __global__ void k(const block *w, const float *x, float *y, int rows,
 }`,
 		wrong: map[string][2]string{"of the order of nibbles": {"shift = i % 2 * 4", "shift = 4 - i % 2 * 4"}},
 	},
+	{
+		name: "blocks written",
+		arguments: `
+  - {name: x, dtype: f32, access: in, shape: [R, 32]}
+  - {name: w, access: out, shape: [R], fields: [{name: id, dtype: u8}, {name: d, dtype: f32, tolerance: {rel: 1e-6}}, {name: qs, dtype: int4, count: 32, tolerance: {abs: 1}}]}
+  - {name: rows, dtype: i32, access: scalar, value: R}`,
+		dims: "[R]", threads: "R",
+		shapes: "small: {R: 33}, mission: {R: 20000}",
+		reference: `extern "C" __global__ void reference(const float *x, float *w_id, float *w_d, float *w_qs, int rows, long long R)
+{
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= R) return;
+    float most = 0;
+    for (int i = 0; i < 32; i++) most = fmaxf(most, fabsf(x[32 * r + i]));
+    w_id[r] = r % 256;
+    w_d[r] = most / 7;
+    for (int i = 0; i < 32; i++) w_qs[32 * r + i] = rintf(x[32 * r + i] / w_d[r]);
+}`,
+		baseline: `struct block { unsigned char id; float d; unsigned char qs[16]; };
+extern "C" __global__ void k(const float *x, block *w, int rows)
+{
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float most = 0;
+    for (int i = 0; i < 32; i++) most = fmaxf(most, fabsf(x[32 * r + i]));
+    w[r].id = r;
+    w[r].d = most / 7;
+    for (int i = 0; i < 16; i++) w[r].qs[i] = ((int)rintf(x[32 * r + 2 * i] / w[r].d) & 15) | (int)rintf(x[32 * r + 2 * i + 1] / w[r].d) << 4;
+}`,
+		right: `struct block { unsigned char id; float d; unsigned char qs[16]; };
+extern "C" __global__ void k(const float *x, block *w, int rows)
+{
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float most = 0;
+    for (int i = 0; i < 32; i++) most = fmaxf(most, fabsf(x[32 * r + i]));
+    block b = {(unsigned char)r, most / 7, {}};
+    float scale = 7 / most;
+    for (int i = 0; i < 16; i++) b.qs[i] = ((int)rintf(x[32 * r + 2 * i] * scale) & 15) | (int)rintf(x[32 * r + 2 * i + 1] * scale) << 4;
+    w[r] = b;
+}`,
+		wrong: map[string][2]string{
+			"of the scale":            {"most / 7, {}", "most / 8, {}"},
+			"of the order of nibbles": {"(int)rintf(x[32 * r + 2 * i + 1] * scale) << 4", "(int)rintf(x[32 * r + 2 * i] * scale) << 4"},
+		},
+	},
 }
 
 func (r reading) trial(candidate, policy, arch string) trial {

@@ -2,12 +2,12 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals, spaces and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed spaces accuracy spread
+# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed spaces accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -164,7 +164,20 @@ for step in $steps; do
       echo "== $name: $(grep -m1 -E 'PASS|DEFER|ERROR' "$results/$name.txt" || tail -1 "$results/$name.log")"
       sed -n '/^Where the time went/,/of this time/p' "$results/$name.txt"
       mv "$results"/speed-results/*/evidence.json "$results/$name.evidence.json" 2>/dev/null; rm -rf "$results/speed-results"
-    done <<<"$speed" ;;
+    done <<<"$speed"
+    # A median above 10 s, a check above 20 s, and a GPU that works in less than 20 % of the time are regressions.
+    awk '$1 == "total" { totals[++n] = $2; if ($2 > 20) { print FILENAME ": takes " $2 " s"; bad = 1 } }
+      /^The GPU drew/ { for (i = 1; i < NF; i++) if ($(i + 1) == "%" && $i < 20) { print FILENAME ": the GPU works in " $i " % of the time"; bad = 1 } }
+      END { for (i = 1; i <= n; i++) { less = 0; for (k = 1; k <= n; k++) less += totals[k] < totals[i]; if (less == int(n / 2) && totals[i] > 10) { print "the median is " totals[i] " s"; bad = 1 } } exit bad }' \
+      $(for name in $(awk '{ print $1 }' <<<"$speed"); do [ ! -f "$results/$name.txt" ] || echo "$results/$name.txt"; done) || failed=1 ;;
+  # How much memory a check of arrays of 8 GiB takes.
+  huge)
+    repo=$results/huge
+    git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
+    mkdir -p "$repo/.github" && cp -r runners/backend/cuda/testdata/huge "$repo/kernels" && mv "$repo/kernels/policy.yaml" "$repo/.github/kernelgate.yaml" &&
+      git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m base || failed=1
+    (cd "$repo" && timeout 180 python3 "$OLDPWD/runners/backend/cuda/peak.py" "$gate" check scale --baseline-variant default --variant default,WIDTH=4 --timings --results "$results/huge-results" 2>"$results/huge.log") |
+      tee "$results/huge.txt" | grep -E 'PASS|DEFER|ERROR|total|MiB' || { failed=1; tail -3 "$results/huge.log"; } ;;
   # Searches next to brute force: the time of each until it has a winner, and how fast the winners are. At most four minutes.
   spaces)
     names=()
@@ -175,6 +188,10 @@ for step in $steps; do
   # From a Triton package to the first verdict, in at most two minutes.
   newcomer) rm -rf "$results/newcomer"; runners/work/scaffold/newcomer.sh --gpu --limit 120 "$gate" "$results/newcomer" || failed=1 ;;
   steps) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
+  # Kernels of public projects, whose files lie in the folder KERNELGATE_UPSTREAM: an honest and a broken branch of each.
+  upstream) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/upstream ../../../bin/gpu/cuda.test -test.v -test.run "UpstreamOnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
+  # Attributes of launches: a kernel that starts before the one before it has ended.
+  attributes) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/attributes ../../../bin/gpu/cuda.test -test.v -test.run LaunchAttributesOnGPU -test.timeout 200s) | grep -vE '^ *===' || failed=1 ;;
   # Kernels with the interfaces of well-known public kernels compute what their references do.
   public) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/public ../../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # Through a bot: one runner compiles, and a different one measures the result.
@@ -274,10 +291,39 @@ for step in $steps; do
     repo=$results/tune-repository
     rm -rf "$repo" && cp -r runners/backend/cuda/testdata/tune "$repo" && git init --quiet -b main "$repo" && git -C "$repo" add --all && git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com commit --quiet -m base || failed=1
     tuned matmul "$repo" matmul --toggle TILE_M,TILE_N --shapes mission,tall ;;
+  energy)
+    # Known differences and equal sides, then stages of the attention kernel: less energy, and more energy.
+    (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/energy ../../../bin/gpu/cuda.test -test.v -test.run "EnergyOnGPU/(${ONLY:-.*})" -test.timeout 200s) | grep -vE '^ *===' || failed=1
+    expect "PASS" energy_less sdpa_fp8 --baseline-variant stage5 --variant stage6_fp8 --policy kernels/sdpa_fp8/energy.yaml
+    expect "DEFER energy" energy_more sdpa_fp8 --baseline-variant stage6_fp8 --variant stage5 --policy kernels/sdpa_fp8/energy.yaml ;;
   accuracy)
     # Adds to the figures of earlier sessions.
     cp -n runners/backend/cuda/testdata/h200/accuracy.json "$results" 2>/dev/null
     (cd runners/backend/cuda && KERNELGATE_GPU_LONG=$results KERNELGATE_GPU_SECONDS=${ACCURACY_SECONDS:-900} ../../../bin/gpu/cuda.test -test.v -test.run AccuracyOnGPU -test.timeout 3600s 2>&1) | grep -v '^=== ' | head -40 || failed=1 ;;
+  # Why kernels are faster or slower: pairs with a known cause, in both directions, and a kernel that equals its baseline.
+  why)
+    repo=$results/why
+    git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
+    mkdir -p "$repo/.github" && cp -r runners/backend/cuda/testdata/why "$repo/kernels" && mv "$repo/kernels/policy.yaml" "$repo/.github/kernelgate.yaml" &&
+      mv "$repo/kernels/causes.txt" "$repo" && git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m base || failed=1
+    explained=0 pairs=0
+    while read -r name cause _; do
+      if [ "$name" = "#" ]; then continue; fi
+      slow=default,SLOW=1 fast=default,SLOW=0
+      if [ "$name" = launches ]; then slow=slow fast=fast; fi
+      (cd "$repo" && expect "PASS" "why_${name}_faster" "$name" --baseline-variant $slow --variant $fast)
+      (cd "$repo" && expect "DEFER too-slow" "why_${name}_slower" "$name" --baseline-variant $fast --variant $slow)
+      for file in "$results/why_${name}_faster.verdict.json" "$results/why_${name}_slower.verdict.json"; do
+        if ! [ -f "$file" ]; then continue; fi
+        pairs=$((pairs + 1))
+        grep -m1 '"sentence":' "$file"
+        if grep -q "\"cause\": *\"$cause\"" "$file"; then explained=$((explained + 1)); fi
+      done
+    done <"$repo/causes.txt"
+    echo "the cause is named in $explained of $pairs"
+    if [ $explained -lt $((pairs - 2)) ]; then failed=1; fi
+    rm -rf "$repo"
+    (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/why-equal ../../../bin/gpu/cuda.test -test.v -test.run "NothingToExplainOnGPU/(${ONLY:-.*})" -test.timeout 200s) | grep -vE '^ *===' || failed=1 ;;
   spread) python3 runners/backend/cuda/spread.py "$results" || failed=1 ;;
   *) echo "no step is named $step"; exit 2 ;;
   esac

@@ -37,7 +37,8 @@ func TestOneGPUForAJob(t *testing.T) {
 	if err := os.WriteFile(ncu, []byte("#!/bin/sh\n"+dump("ncu")+"exit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := b.profileShape(t.Context(), inspect.NCU{Path: ncu}, "small", []string{"sm__cycles_active.avg"}); err == nil {
+	asked := profiling{shape: "small", metrics: []string{"sm__cycles_active.avg"}}
+	if _, _, err := b.profileShape(t.Context(), inspect.NCU{Path: ncu}, asked); err == nil {
 		t.Error("a profiler that fails is not told of")
 	}
 	b.config.Program = []string{"/bin/sh", "-c", dump("worker") + `read request; read start; echo '{"done":true}' >&3`}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -30,83 +31,155 @@ func (b *Backend) Profile(ctx context.Context, gate *policy.ProfileGate, p runne
 	if err != nil {
 		return &gates.Profile{Skipped: err.Error()}, nil
 	}
-	var metrics []string
-	for _, c := range slices.Concat(gate.All, gate.Any) {
-		metrics = append(metrics, c.Metric)
-	}
-	slices.Sort(metrics)
-	metrics = slices.Compact(metrics)
+	metrics := gate.Metrics()
 	result, start := &gates.Profile{}, time.Now()
 	for _, name := range gate.Shapes.Pick(b.job.ShapeNames()) {
 		p.Report(runners.Event{Gate: gates.GateProfile, Text: name})
-		launches, entries, problem, err := b.profileShape(ctx, ncu, name, metrics)
+		all, problem, err := b.profileShape(ctx, ncu, profiling{shape: name, metrics: metrics})
 		if err != nil {
 			return nil, err
 		}
 		if problem != nil {
 			return &gates.Profile{Skipped: problem.String()}, nil
 		}
-		for i, l := range launches {
-			for _, m := range l.Metrics {
-				metric := gates.Metric{Shape: name, Name: m.Name, Value: m.Value, Unit: m.Unit}
-				if len(entries) > 1 {
-					metric.Step, metric.Kernel = i+1, entries[i]
-				}
-				// ncu adds its own metrics about device and launch.
-				if slices.Contains(metrics, m.Name) || len(entries) > 1 && m.Name == gates.MetricDuration {
-					result.Metrics = append(result.Metrics, metric)
-				}
-			}
-		}
+		result.Metrics = append(result.Metrics, all[0].metrics(name, metrics)...)
 	}
 	result.Seconds = time.Since(start).Seconds()
 	return result, nil
 }
 
-// profileShape counts every kernel of one launch; entries names them in order. If there are
-// several, their times are counted, too.
-func (b *Backend) profileShape(ctx context.Context, ncu inspect.NCU, name string, metrics []string) (launches []inspect.Launch, entries []string, problem *inspect.Problem, err error) {
-	shape, _ := b.job.Manifest.Shape(name)
-	request, err := b.request(ctx, worker.TaskLaunch)
-	if err != nil {
-		return nil, nil, nil, err
+// A profiling is one run of ncu: of a launch of the candidate, or of the baseline, the candidate and the baseline again.
+type profiling struct {
+	shape    string
+	both     bool
+	metrics  []string
+	sections []string
+}
+
+// warm is how often each side is launched before. Profiles of both sides need it less: each is one of three.
+func (p profiling) warm() int {
+	if p.both {
+		return 1
 	}
-	m := b.job.Of(b.job.Candidate)
-	candidate, err := b.sides[runners.Candidate].Serving(m, shape.Dims)
-	if err != nil {
-		return nil, nil, nil, err
+	return warmLaunches
+}
+
+// roles returns whose launches are profiled, in order.
+func (p profiling) roles() []runners.Role {
+	if p.both {
+		return []runners.Role{runners.Baseline, runners.Candidate, runners.Baseline}
 	}
-	steps, err := m.Steps(candidate.Variant, shape.Dims, candidate.Toggles)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for _, s := range steps {
-		if s.Kernel() {
-			entries = append(entries, s.Entry)
+	return []runners.Role{runners.Candidate}
+}
+
+// A profiled launch is its kernels in order, by their names in the manifest and in the code.
+type profiled struct {
+	entries []string
+	symbols map[string]string
+	kernels []inspect.Launch
+}
+
+// metrics returns the counters that were asked for. ncu adds further ones about device and launch.
+// Kernels of a launch of several are weighed by their times.
+func (l profiled) metrics(shape string, asked []string) []gates.Metric {
+	var all []gates.Metric
+	for i, k := range l.kernels {
+		for _, m := range k.Metrics {
+			metric := gates.Metric{Shape: shape, Name: m.Name, Value: m.Value, Unit: m.Unit}
+			if len(l.entries) > 1 {
+				metric.Step, metric.Kernel = i+1, l.entries[i]
+			}
+			if slices.Contains(asked, m.Name) || len(l.entries) > 1 && m.Name == gates.MetricDuration {
+				all = append(all, metric)
+			}
 		}
 	}
-	if len(entries) > 1 && !slices.Contains(metrics, gates.MetricDuration) {
-		metrics = append(slices.Clone(metrics), gates.MetricDuration)
+	return all
+}
+
+// profileShape counts every kernel of one launch of each role.
+func (b *Backend) profileShape(ctx context.Context, ncu inspect.NCU, p profiling) (all []profiled, problem *inspect.Problem, err error) {
+	kernels := map[string]bool{}
+	metrics, launched, warm := slices.Clone(p.metrics), 0, 0
+	for i, role := range p.roles() {
+		l, err := b.launchOf(role, p.shape)
+		if err != nil {
+			return nil, nil, err
+		}
+		all, launched = append(all, l), launched+len(l.entries)
+		if i < 2 { // each side warms up
+			warm += len(l.entries) * p.warm()
+		}
+		for _, symbol := range l.symbols {
+			kernels[symbol] = true
+		}
+		if len(l.entries) > 1 && !slices.Contains(metrics, gates.MetricDuration) {
+			metrics = append(metrics, gates.MetricDuration)
+		}
 	}
-	request.Cases = []worker.Case{{Case: runners.Case{Shape: shape, Seed: 1, Distribution: distribution.Normal}}}
-	request.Launch = warmLaunches + 1
-	text, err := json.Marshal(request)
+	file, err := b.launchFile(ctx, p)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("writing the worker's request: %w", err)
+		return nil, nil, err
 	}
-	file := filepath.Join(b.config.Scratch, "profile-"+name+".json")
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		return nil, nil, nil, fmt.Errorf("writing the worker's request: %w", err)
-	}
-	launches, problem, err = ncu.Run(ctx, inspect.ProfileRequest{
-		Args: append(slices.Clone(b.config.Program), file), Env: b.workerEnv(), Kernels: slices.Sorted(maps.Values(candidate.Symbols)),
-		Skip: warmLaunches * len(entries), Count: len(entries), Metrics: metrics,
-		Report: filepath.Join(b.config.Scratch, "profile-"+name+".ncu-rep"), Timeout: profileTimeout,
+	found, problem, err := ncu.Run(ctx, inspect.ProfileRequest{
+		Args: append(slices.Clone(b.config.Program), file), Env: b.workerEnv(), Kernels: slices.Sorted(maps.Keys(kernels)),
+		Skip: warm, Count: launched, Metrics: metrics, Sections: p.sections, Report: strings.TrimSuffix(file, ".json") + ".ncu-rep", Timeout: profileTimeout,
 	})
 	if err != nil || problem != nil {
-		return nil, nil, problem, err
+		return nil, problem, err
 	}
-	return launches, entries, nil, inOrder(launches, entries, candidate.Symbols)
+	for i := range all {
+		most := min(len(all[i].entries), len(found))
+		all[i].kernels, found = found[:most], found[most:]
+		if err := inOrder(all[i].kernels, all[i].entries, all[i].symbols); err != nil {
+			return nil, nil, err
+		}
+	}
+	return all, nil, nil
+}
+
+// launchOf returns the kernels of a launch of a role on a shape.
+func (b *Backend) launchOf(role runners.Role, name string) (profiled, error) {
+	shape, _ := b.job.Manifest.Shape(name)
+	m := b.job.Of(b.sideOf(role))
+	served, err := b.sides[role].Serving(m, shape.Dims)
+	if err != nil {
+		return profiled{}, err
+	}
+	steps, err := m.Steps(served.Variant, shape.Dims, served.Toggles)
+	if err != nil {
+		return profiled{}, err
+	}
+	l := profiled{symbols: served.Symbols}
+	for _, s := range steps {
+		if s.Kernel() {
+			l.entries = append(l.entries, s.Entry)
+		}
+	}
+	return l, nil
+}
+
+// launchFile writes the request for the process that launches.
+func (b *Backend) launchFile(ctx context.Context, p profiling) (string, error) {
+	shape, _ := b.job.Manifest.Shape(p.shape)
+	request, err := b.request(ctx, worker.TaskLaunch)
+	if err != nil {
+		return "", err
+	}
+	request.Cases = []worker.Case{{Case: runners.Case{Shape: shape, Seed: 1, Distribution: distribution.Normal}}}
+	name := "profile-"
+	if request.Launch = p.warm() + 1; p.both {
+		request.Launch, request.Both, name = p.warm(), true, "explain-"
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return "", fmt.Errorf("writing the worker's request: %w", err)
+	}
+	file := filepath.Join(b.config.Scratch, name+p.shape+".json")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return "", fmt.Errorf("writing the worker's request: %w", err)
+	}
+	return file, nil
 }
 
 // inOrder checks that the profiler has seen the kernels of one launch, in this order.

@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/why"
 	"github.com/kernelgate/kernelgate/runners/build/inspect"
 )
 
@@ -26,5 +28,13 @@ func TestProfiledKernelsAreThoseOfTheLaunch(t *testing.T) {
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// A gate may ask for a metric that is counted anyway: ncu is asked for each once, and for no other name, on every shape.
+func TestCountersWithMetricsOfAGate(t *testing.T) {
+	all := countersWith([]string{"dram__bytes.sum.custom", why.Counters[0], why.Counters[len(why.Counters)-1]})
+	if len(all) != len(why.Counters)+1 || slices.Contains(all, "") || !slices.IsSorted(all) {
+		t.Errorf("%d counters of %d and one more: %q", len(all), len(why.Counters), all)
 	}
 }

@@ -150,7 +150,10 @@ func (b *Backend) roundRequest(ctx context.Context, gate *policy.PerformanceGate
 	if err != nil {
 		return request, err
 	}
-	request.Pairs, request.Hold = int(gate.Pairs), true
+	request.Hold = true
+	if gate != nil {
+		request.Pairs = int(gate.Pairs)
+	}
 	request.Separation = gates.SeparationOf(b.job.Rule().Gates.Correctness)
 	for _, d := range b.job.Rule().Gates.Correctness.Distributions {
 		request.Distributions = append(request.Distributions, distribution.Kind(d))

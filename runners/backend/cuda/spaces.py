@@ -23,7 +23,7 @@ SPACES = {
     "softmax_triton": (CUDA + "/softmax_triton", [CUDA + "/brute_triton.py"], "BLOCK=256,STAGES=1,num_warps=2"),
     "stencil": (CPU + "/stencil", [CPU + "/brute.py"], "LANES=4,ROWS=1,UNROLL=1,VECTORS=1"),
 }
-WHOLE, WARM, BRUTE, TUNE, COMPARE = 235, 40, 45, 75, 20  # limits in seconds
+WHOLE, WARM, BRUTE, TUNE, COMPARE = 235, 40, 45, 110, 20  # limits in seconds
 deadline = time.monotonic() + WHOLE
 
 

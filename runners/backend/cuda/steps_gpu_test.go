@@ -87,6 +87,12 @@ func TestStepsRecorded(t *testing.T) {
 // judgeRecorded judges evidence that an H200 gave.
 func judgeRecorded(t *testing.T, name, policyYAML string) *gates.Verdict {
 	t.Helper()
+	_, v := recorded(t, name, policyYAML)
+	return v
+}
+
+func recorded(t *testing.T, name, policyYAML string) (*gates.Evidence, *gates.Verdict) {
+	t.Helper()
 	file := filepath.Join("testdata", "h200", name+".json")
 	e, err := gates.ParseEvidence(file, []byte(readText(t, file)))
 	if err != nil {
@@ -99,7 +105,7 @@ func judgeRecorded(t *testing.T, name, policyYAML string) *gates.Verdict {
 	if e.Device.Name != "NVIDIA H200" {
 		t.Errorf("%s was measured on %s", file, e.Device.Name)
 	}
-	return gates.Judge(p, "test.yaml", e)
+	return e, gates.Judge(p, "test.yaml", e)
 }
 
 // keepEvidence writes what was gathered for whoever asked for it.

@@ -11,6 +11,7 @@ import (
 
 // A fake bench records its calls, and fails where the test says.
 type fake struct {
+	asked  int   // for the state of the device
 	calls  int   // of Time, Compare, Keep and Check
 	failAt int   // the call that fails; 0: none
 	fail   error // the error
@@ -19,6 +20,7 @@ type fake struct {
 	wrongBy                float64 // from the baseline's, where others differ by at most 0.01
 	wrongBad               int     // elements beyond the tolerance
 	state                  bool    // the candidate keeps state
+	same                   bool    // all outputs are the baseline's
 	leaves                 bool    // the candidate leaves the work of a launch to the next
 
 	seeds   map[uint64]int
@@ -137,6 +139,10 @@ func (f *fake) differences(launches int) []Difference {
 	}
 	all := make([]Difference, launches)
 	for i := range all {
+		if f.same {
+			all[i] = Difference{Same: true, Errors: gates.Errors{Elements: 8}}
+			continue
+		}
 		all[i] = Difference{Errors: gates.Errors{Elements: 8, MaxAbs: float64(f.current[i]%100) / 1e4}}
 	}
 	return all
@@ -150,7 +156,15 @@ func (f *fake) Keep(launch int) (Kept, error) {
 	return &fakeKept{bench: f, wrong: f.wrong(f.timed-1, launch)}, nil
 }
 
-func (f *fake) Throttled() bool { return false }
+// State has a clock that falls, and a temperature that is missing once.
+func (f *fake) State() State {
+	f.asked++
+	s := State{MHz: 1980 - float64(f.asked), Watts: 500, Celsius: 40}
+	if f.asked%3 == 0 {
+		s.Celsius = 0
+	}
+	return s
+}
 
 type fakeKept struct {
 	bench          *fake

@@ -40,8 +40,16 @@ type Bench interface {
 	Compare(launches int) ([]Difference, error)
 	// Keep copies both sides' outputs of one launch of the last draw.
 	Keep(launch int) (Kept, error)
-	// Throttled reports whether the device is throttled right now.
-	Throttled() bool
+	// State reads the device, between two blocks.
+	State() State
+}
+
+// A State is what the device shows at a moment. A figure that it does not have is 0.
+type State struct {
+	Throttled bool
+	MHz       float64
+	Watts     float64
+	Celsius   float64
 }
 
 // Times is how long a sample took, all its launches together.
@@ -166,7 +174,7 @@ func (r *Timing) Alone() error {
 			return err
 		}
 		r.series.Solo = append(r.series.Solo, perLaunch(t.Device, r.series.Batch))
-		if r.bench.Throttled() {
+		if r.bench.State().Throttled {
 			r.series.SoloDisturbed++
 		}
 	}
@@ -196,13 +204,36 @@ func (r *Timing) Measure() (err error) {
 			return err
 		}
 		r.series.Order = strings.Join(blocks[:k+1], " ")
-		if r.bench.Throttled() {
+		state := r.bench.State()
+		r.record(state)
+		if state.Throttled {
 			for i := whole; i < len(r.series.Nanos); i++ {
 				r.series.Disturbed = append(r.series.Disturbed, i)
 			}
 		}
 	}
 	return r.kept()
+}
+
+// record adds the state after a block. A figure that is missing once is left out for the whole series.
+func (r *Timing) record(state State) {
+	if r.series.States == nil {
+		if state.MHz <= 0 && state.Watts <= 0 && state.Celsius <= 0 {
+			return
+		}
+		r.series.States = &gates.States{}
+	}
+	s, before := r.series.States, len(strings.Fields(r.series.Order))-1
+	for _, f := range []struct {
+		list  *[]float64
+		value float64
+	}{{&s.ClockMHz, state.MHz}, {&s.Watts, state.Watts}, {&s.Celsius, state.Celsius}} {
+		if f.value > 0 && len(*f.list) == before {
+			*f.list = append(*f.list, f.value)
+		} else {
+			*f.list = nil
+		}
+	}
 }
 
 // Check compares outputs of the launches that Measure timed with the reference's.

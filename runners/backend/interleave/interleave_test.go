@@ -73,6 +73,9 @@ func TestSeries(t *testing.T) {
 		if (s.Single != nil) != (s.Batch > 1) || (len(s.Stateful) > 0) != f.state || len(s.Solo) < 4 || s.Nanos[0] != 1000 || s.Wall[0] != 2000 {
 			t.Fatalf("run %d: %+v", n, s)
 		}
+		if n := len(s.States.ClockMHz); n != plan.Pairs || len(s.States.Watts) != n || s.States.ClockMHz[0] <= s.States.ClockMHz[n-1] && n > 1 || n > 2 && s.States.Celsius != nil {
+			t.Fatalf("run %d: %d pairs, and the device was %+v", n, plan.Pairs, s.States)
+		}
 		if back := parsed(t, s, nil); !reflect.DeepEqual(back, s) {
 			t.Fatalf("run %d: a file changed the series:\n%+v\n%+v", n, s, back)
 		}

@@ -17,9 +17,9 @@ type hot struct {
 	asked     int
 }
 
-func (h *hot) Throttled() bool {
+func (h *hot) State() State {
 	h.asked++
-	return h.throttled(h.asked - 1)
+	return State{Throttled: h.throttled(h.asked - 1)}
 }
 
 // TestThrottledSamplesAreMarked checks that a throttled device marks only the samples of the block

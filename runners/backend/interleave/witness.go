@@ -112,7 +112,7 @@ func (w *witness) samplesOf(d Difference) []*sample {
 }
 
 // seeFarthest keeps the output that is farthest by a measure, if it is farther than all before it.
-// An output without bad elements need not be kept for that measure.
+// An output that is no farther than the baseline's own need not be kept: the samples have such ones.
 func (w *witness) seeFarthest(b Bench, at extreme, measure func(Difference) float64, all []Difference) error {
 	far := 0
 	for i, d := range all {
@@ -124,7 +124,7 @@ func (w *witness) seeFarthest(b Bench, at extreme, measure func(Difference) floa
 	switch {
 	case was != nil && measure(all[far]) <= was.distance:
 		return nil
-	case at.measure > 0 && measure(all[far]) == 0:
+	case measure(all[far]) == 0:
 		return nil
 	}
 	k, err := b.Keep(far)

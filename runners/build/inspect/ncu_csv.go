@@ -15,9 +15,10 @@ import (
 
 // parseCSV parses the output of ncu with --csv --page raw: one row per launch below a row of units.
 // It skips lines that are not part of the table, because the program's output may stand around and
-// between its rows.
-func parseCSV(out string) ([]Launch, error) {
-	p := csvParser{}
+// between its rows. A cell that is no number is an error, unless it is not among the metrics that were
+// asked for: nil asks for all.
+func parseCSV(out string, asked []string) ([]Launch, error) {
+	p := csvParser{asked: asked}
 	number := 0
 	for line := range strings.Lines(out) {
 		number++
@@ -40,6 +41,7 @@ type csvParser struct {
 	units    []string // the second row
 	begin    int      // index of the first launch of this table
 	launches []Launch
+	asked    []string
 }
 
 func (p *csvParser) line(line string) error {
@@ -102,7 +104,7 @@ func (p *csvParser) row(fields []string) error {
 		if !isMetric(name) {
 			continue
 		}
-		if err := launch.add(name, p.units[i], fields[i]); err != nil {
+		if err := launch.add(name, p.units[i], fields[i]); err != nil && (p.asked == nil || slices.Contains(p.asked, name)) {
 			return err
 		}
 	}

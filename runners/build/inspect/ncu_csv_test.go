@@ -51,7 +51,7 @@ var handmade = []Launch{
 }
 
 func TestParseCSV(t *testing.T) {
-	got, err := parseCSV(read(t, "raw_handmade.csv"))
+	got, err := parseCSV(read(t, "raw_handmade.csv"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestParseCSVTestdata(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			launches, err := parseCSV(read(t, filepath.Base(file)))
+			launches, err := parseCSV(read(t, filepath.Base(file)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestParseCSVValues(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseCSV(printed(tt.unit, tt.cell))
+			got, err := parseCSV(printed(tt.unit, tt.cell), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestParseCSVAround(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseCSV(tt.out)
+			got, err := parseCSV(tt.out, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +196,7 @@ func TestParseCSVErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseCSV(tt.out)
+			got, err := parseCSV(tt.out, nil)
 			if err == nil {
 				t.Fatalf("got %v, want an error", got)
 			}
@@ -234,7 +234,7 @@ func FuzzParseCSV(f *testing.F) {
 	f.Add(printed("", "12.5 us") + printed("%", "(!) n/a"))
 	f.Add(printed("ns", `""1,234""`))
 	f.Fuzz(func(t *testing.T, out string) {
-		launches, err := parseCSV(out)
+		launches, err := parseCSV(out, nil)
 		if err != nil {
 			if launches != nil {
 				t.Errorf("launches beside the error %v", err)
@@ -247,7 +247,7 @@ func FuzzParseCSV(f *testing.F) {
 					t.Errorf("launch %d: %+v", l.ID, m)
 				}
 			}
-			again, err := parseCSV(write(l))
+			again, err := parseCSV(write(l), nil)
 			if err != nil || len(again) != 1 || len(l.Metrics) > 0 && cmp.Diff(l, again[0]) != "" {
 				t.Errorf("%+v was written as %q and read as %+v, %v", l, write(l), again, err)
 			}

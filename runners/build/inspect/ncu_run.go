@@ -24,8 +24,10 @@ type ProfileRequest struct {
 	Skip    int      // launches of these kernels to skip first
 	Count   int      // launches to profile
 	Metrics []string
-	Report  string        // Report is where to write the report for ncu-ui, a name with .ncu-rep.
-	Timeout time.Duration // for the whole run
+	// Sections are ncu's groups of metrics, which exist on every GPU with the names of that GPU.
+	Sections []string
+	Report   string        // Report is where to write the report for ncu-ui, a name with .ncu-rep.
+	Timeout  time.Duration // for the whole run
 }
 
 // A Launch is one profiled launch of a kernel.
@@ -57,7 +59,7 @@ func (r ProfileRequest) check() error {
 		return errors.New("no kernel is named")
 	case r.Skip < 0 || r.Count < 1:
 		return fmt.Errorf("%d launches to skip and %d to profile cannot be asked for", r.Skip, r.Count)
-	case len(r.Metrics) == 0:
+	case len(r.Metrics)+len(r.Sections) == 0:
 		return errors.New("no metric is asked for")
 	case !strings.HasSuffix(r.Report, ".ncu-rep"):
 		return fmt.Errorf("the report's name %s does not end in .ncu-rep, which ncu insists on", r.Report)
@@ -86,6 +88,17 @@ func (r ProfileRequest) names() string {
 		quoted = append(quoted, regexp.QuoteMeta(k))
 	}
 	return "regex:^(" + strings.Join(quoted, "|") + ")$"
+}
+
+// counted is the options that say what to count.
+func (r ProfileRequest) counted() (args []string) {
+	for _, s := range r.Sections {
+		args = append(args, "--section", s)
+	}
+	if len(r.Metrics) > 0 {
+		args = append(args, "--metrics", strings.Join(r.Metrics, ","))
+	}
+	return args
 }
 
 // Run profiles the program. A Problem is a known one, with its remedy; the error is anything else.
@@ -119,6 +132,10 @@ func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, 
 	ctx, cancel := context.WithTimeout(parent, r.Timeout)
 	defer cancel()
 	problem, err := n.collect(ctx, r, report, log)
+	if rest := r.without(problem); rest != nil {
+		r.Metrics = rest
+		problem, err = n.collect(ctx, r, report, log)
+	}
 	if err == nil && problem == nil {
 		var launches []Launch
 		if launches, err = n.print(ctx, r, report); err == nil {
@@ -132,6 +149,21 @@ func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, 
 		err = fmt.Errorf("ncu was killed after %v: %w (raise the timeout, profile fewer launches or metrics, or a smaller shape)", r.Timeout, err)
 	}
 	return nil, problem, err
+}
+
+// without returns the metrics that are left if the GPU lacks some of those that were asked for in addition to sections. It
+// returns nil if that is not the problem, or if all of them are asked for by somebody who needs them.
+func (r ProfileRequest) without(problem *Problem) []string {
+	if problem == nil || problem.Kind != metricsUnknown || len(r.Sections) == 0 {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(r.Metrics), func(m string) bool {
+		return slices.ContainsFunc(problem.Names, func(name string) bool { return m == name || strings.HasPrefix(m, name+".") })
+	})
+	if len(rest) == len(r.Metrics) {
+		return nil
+	}
+	return rest
 }
 
 // workFolder makes a folder next to the report, so that the finished report can be renamed into
@@ -158,8 +190,8 @@ func (n NCU) collect(ctx context.Context, r ProfileRequest, report, log string) 
 		"--clock-control", "none",
 		"--kernel-name-base", "mangled", "--kernel-name", r.names(),
 		"--launch-skip", strconv.Itoa(r.Skip), "--launch-count", strconv.Itoa(r.Count),
-		"--metrics", strings.Join(r.Metrics, ","),
-	}, r.Args...)
+	}, r.counted()...)
+	args = append(args, r.Args...)
 	out := capped{Limit: 64 << 10}
 	failure := runTool(ctx, command{Args: args, Env: r.Env, Stdout: &out, Stderr: &out})
 	if ctx.Err() != nil {
@@ -192,7 +224,11 @@ func (n NCU) print(ctx context.Context, r ProfileRequest, report string) ([]Laun
 	if out.Overflow {
 		return nil, fmt.Errorf("ncu's table is longer than %d MiB: profile fewer launches", maxTable>>20)
 	}
-	launches, err := parseCSV(out.String())
+	var asked []string
+	if len(r.Sections) > 0 {
+		asked = append([]string{}, r.Metrics...) // a section may have metrics that are no numbers
+	}
+	launches, err := parseCSV(out.String(), asked)
 	if err != nil {
 		return nil, fmt.Errorf("ncu %s: %w", n.Version, err)
 	}

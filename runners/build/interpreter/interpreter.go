@@ -24,17 +24,21 @@ type Python struct {
 	Triton string `json:"triton"` // the folder of the package; "" where there is none
 	NumPy  string `json:"numpy"`  // version; "" where there is none
 	Torch  string `json:"torch"`  // version; "" where there is none
+
+	TorchInclude string `json:"torch_include"` // folder of PyTorch's headers; "" where there is none
+	Include      string `json:"include"`       // folder of Python's own headers
 }
 
-const question = `import sys, json, os, site, importlib.util, importlib.metadata
+const question = `import sys, json, os, site, sysconfig, importlib.util, importlib.metadata
 def version(name):
     if importlib.util.find_spec(name) is None: return ""
     try: return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError: return "unknown"
-triton = importlib.util.find_spec("triton")
+triton, torch = importlib.util.find_spec("triton"), importlib.util.find_spec("torch")
 print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix,
   "version": "%d.%d.%d" % sys.version_info[:3], "tag": "cp%d%d" % sys.version_info[:2], "sites": site.getsitepackages(),
-  "triton": os.path.dirname(triton.origin) if triton and triton.origin else "", "numpy": version("numpy"), "torch": version("torch")}))`
+  "triton": os.path.dirname(triton.origin) if triton and triton.origin else "", "numpy": version("numpy"), "torch": version("torch"),
+  "torch_include": os.path.join(os.path.dirname(torch.origin), "include") if torch and torch.origin else "", "include": sysconfig.get_path("include")}))`
 
 // Program is the path of the Python that KERNELGATE_PYTHON names, or of python3.
 func Program(getenv func(string) string) (string, error) {

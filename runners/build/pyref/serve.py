@@ -189,13 +189,12 @@ class Torch:
 
     def make(self, memory, a):
         torch, elements = self.module, math.prod(a["shape"])
+        kind = {"float": self.float, "int": torch.int64, "uint": torch.int64, "bool": torch.bool}[a["kind"]]
         if a["access"] == "out" or not elements:
-            values = torch.zeros(a["shape"], dtype=torch.float64)
-        else:
-            format = {"f32": torch.float32, "f64": torch.float64}[a["format"]]
-            values = memory.tensor(torch, format, elements, a["input"]).reshape(a["shape"])
-        kinds = {"float": self.float, "int": torch.int64, "uint": torch.int64, "bool": torch.bool}
-        return values.to(device=self.device, dtype=kinds[a["kind"]], copy=True)
+            return torch.zeros(a["shape"], dtype=kind, device=self.device)
+        format = {"f32": torch.float32, "f64": torch.float64}[a["format"]]
+        values = memory.tensor(torch, format, elements, a["input"]).reshape(a["shape"])
+        return values.to(device=self.device, dtype=kind, copy=True)
 
     def known(self, value):
         return isinstance(value, (self.module.Tensor, int, float))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,6 +76,49 @@ type Compile struct {
 	lookups *[]string // where the lookups go that would otherwise be judged
 }
 
+// Try compiles an empty source in the sandbox.
+func (c CC) Try(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "kernelgate-cc-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the compiler: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	if err := os.WriteFile(filepath.Join(folder, "empty.c"), nil, 0o644); err != nil {
+		return fmt.Errorf("writing a source for the compiler: %w", err)
+	}
+	_, err = c.Run(ctx, Compile{Dir: folder, Out: folder, Args: []string{"-c", "-o", filepath.Join(folder, "empty.o"), "empty.c"}})
+	return err
+}
+
+// installed is the folders of a compiler outside the system's, as below /opt/gcc-14: programs that it
+// starts, its libraries and its headers. They are siblings of its folder bin, and nothing else of
+// what lies there may be read.
+func (c CC) installed() []string {
+	found := map[string]bool{}
+	for _, path := range []string{c.Path, resolved(c.Path)} {
+		bin := filepath.Dir(path)
+		if filepath.Base(bin) != "bin" {
+			continue
+		}
+		found[bin] = true
+		for _, sibling := range []string{"lib", "lib32", "lib64", "libexec", "include", "*-linux-gnu"} {
+			matches, _ := filepath.Glob(filepath.Join(filepath.Dir(bin), sibling))
+			for _, folder := range matches {
+				found[folder] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// resolved is where a path leads, or the path itself where it leads nowhere.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
 // compilerEnv is the whole environment of a compiler.
 var compilerEnv = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp"}
 
@@ -84,7 +128,7 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 	var out bytes.Buffer
 	spec := sandbox.Spec{
 		Args: append([]string{c.Path}, call.Args...), Dir: call.Dir, Env: compilerEnv,
-		Read:  append(sandbox.SystemPaths(), c.Path),
+		Read:  slices.Concat(sandbox.SystemPaths(), []string{c.Path}, c.installed()),
 		Write: []string{call.Out}, Stdout: &out, Stderr: &out,
 		Limits: sandbox.CCompiler.Limits().Until(ctx),
 	}
@@ -198,6 +242,9 @@ func parseStackUsage(text string) (map[string]int, error) {
 	return frames, nil
 }
 
+// notStarted is the exit status of a program that the loader cannot start: a shared library is missing.
+const notStarted = 127
+
 // summarize describes a failed run of a compiler in one line.
 func summarize(e *output.CompileError, r sandbox.Result) string {
 	if len(r.Refused) > 0 {
@@ -208,6 +255,9 @@ func summarize(e *output.CompileError, r sandbox.Result) string {
 	}
 	if r.Signal != 0 {
 		return fmt.Sprintf("the compiler died: %s", r.Signal)
+	}
+	if last := output.LastLine(e.Log); r.ExitCode == notStarted && last != "" {
+		return fmt.Sprintf("the compiler does not start in the sandbox: %.300s", last)
 	}
 	return fmt.Sprintf("the compiler ended with status %d and named no error", r.ExitCode)
 }

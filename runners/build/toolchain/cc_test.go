@@ -55,3 +55,52 @@ func FuzzStackUsage(f *testing.F) {
 		}
 	})
 }
+
+// A compiler whose libraries are missing in the sandbox names them on its last line, which is no diagnostic.
+func TestCompilerThatDoesNotStart(t *testing.T) {
+	compiler := filepath.Join(t.TempDir(), "cc")
+	script := "#!/bin/sh\necho 'cc1: error while loading shared libraries: libmpc.so.3: cannot open shared object file' >&2\nexit 127\n"
+	if err := os.WriteFile(compiler, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := CC{Path: compiler}.Run(t.Context(), Compile{Dir: t.TempDir(), Out: t.TempDir()})
+	if tried := (CC{Path: compiler}).Try(t.Context()); tried == nil {
+		t.Error("doctor finds nothing wrong with it")
+	}
+	if refusal := new(output.CompileError); !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, "does not start in the sandbox: cc1: error while loading shared libraries: libmpc.so.3") {
+		t.Errorf("error %v, want one that names the library", err)
+	}
+}
+
+func TestTryCompiler(t *testing.T) {
+	cc, err := FindCC(t.Context(), os.Getenv, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cc.Try(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A compiler of its own folder finds the program that it wraps, its libraries and its headers there, and no other files.
+func TestCompilerOutsideTheSystem(t *testing.T) {
+	home := t.TempDir()
+	for name, text := range map[string]string{
+		"bin/cc":      "#!/bin/sh\nexec \"$(dirname \"$0\")/cc-real\" \"$@\"\n",
+		"bin/cc-real": "#!/bin/sh\ncat \"$(dirname \"$0\")/../lib/part\" && cat \"$(dirname \"$0\")/../secret\"\n",
+		"lib/part":    "a part\n",
+		"secret":      "a secret\n",
+	} {
+		file := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, err := CC{Path: filepath.Join(home, "bin/cc")}.Run(t.Context(), Compile{Dir: t.TempDir(), Out: t.TempDir()})
+	if err == nil || !strings.Contains(log, "a part") || strings.Contains(log, "a secret") {
+		t.Errorf("%v: %s", err, log)
+	}
+}

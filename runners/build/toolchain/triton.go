@@ -30,8 +30,11 @@ type TritonBuild struct {
 	Source  string   // a file in Dir, which is imported as a module of its package
 	Root    string   // folder of the repository that has the package; "" means Dir
 	Include []string // further folders of the repository that modules are imported from
-	Entry   string   // the function of kinds that name none
-	Arch    string   // such as sm_90
+	// SkipInit and Stubs are those of [manifest.Manifest].
+	SkipInit, Stubs []string
+
+	Entry   string // the function of kinds that name none
+	Arch    string // such as sm_90
 	Kinds   []manifest.Special
 	Tree    runners.Tree // where Dir lies in its repository
 	Scratch string       // existing folder; the cubins come into a new one below it
@@ -48,6 +51,9 @@ const maxKinds = 256
 
 //go:embed triton_compile.py
 var tritonScript []byte
+
+//go:embed triton_standins.py
+var tritonStandIns []byte
 
 // Build compiles in the sandbox: a cubin for each kind, in their order. The kernel's own Python
 // runs there, with Triton, and may do anything. Its only results are cubins, which are read like
@@ -221,8 +227,9 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 		Tree                runners.Tree
 		Root                string
 		Include             []string
+		SkipInit, Stubs     []string
 		Packages            []string
-	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), sandbox.DeviceCompiler.Limits().Memory, b.Source, b.Entry, b.Arch, kind.Key(), b.Tree, b.Root, b.Include, t.packages()})
+	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(slices.Concat(tritonScript, tritonStandIns)), sandbox.DeviceCompiler.Limits().Memory, b.Source, b.Entry, b.Arch, kind.Key(), b.Tree, b.Root, b.Include, b.SkipInit, b.Stubs, t.packages()})
 	if err == nil {
 		err = folderhash.Write(h, b.Dir, nil)
 	}

@@ -39,7 +39,11 @@ def main(request, out):
 
     subprocess.run = watched
 
-    module = load(request)
+    standins = beside("triton_standins")
+    standins.install(request["skip_init"], request["stubs"], fail)
+    module = load(request, standins)
+    if standins.unmet():
+        fail(f"skip_init names {standins.unmet()[0]}, and no package of this name was imported from the repository (write its name as the sources import it, and root: with the folder that it lies in)")
     kernels = {kind["entry"]: Kernel(module, kind["entry"]) for kind in request["kinds"]}
     parameters = {name for k in kernels.values() for name in k.fn.arg_names}
     offered = {name for k in kernels.values() for c in k.configs for name in settings(c)}
@@ -115,7 +119,15 @@ def elsewhere(forks):
             os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 255)
 
 
-def load(request):
+def beside(name):
+    """Imports a file of kernelgate's own, which lies next to this one."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def load(request, standins):
     """Imports the source as a module of its package."""
     source = os.path.realpath(os.path.join(os.getcwd(), request["source"]))
     base = os.path.realpath(request["base"])
@@ -139,7 +151,7 @@ def load(request):
         if names[0] in sys.stdlib_module_names or names[0] in sys.modules:
             fail(f"the package {names[0]} has the name of one that Python or Triton imports (rename the folder)")
         # By its file, and not by its name: the runner's Python may have a copy of the same package.
-        spec = importlib.util.spec_from_file_location(names[0], os.path.join(top, "__init__.py"), submodule_search_locations=[top])
+        spec = standins.skipped(names[0], top) or importlib.util.spec_from_file_location(names[0], os.path.join(top, "__init__.py"), submodule_search_locations=[top])
     module = sys.modules[names[0]] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     if top is not None:
@@ -164,7 +176,10 @@ def shadowed(path):
             file = os.path.join(file, "__init__.py")
         elif suffix != ".py":
             continue
-        origin = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", None)
+        module = sys.modules.get(name)
+        origin = getattr(getattr(module, "__spec__", None), "origin", None)
+        if origin is None and len(list(getattr(module, "__path__", []))) == 1:  # an entry file made the package
+            origin = os.path.join(list(module.__path__)[0], "__init__.py")
         if name in sys.modules and name != "__main__" and (not origin or os.path.realpath(origin) != os.path.realpath(file)):
             fail(f"{os.path.relpath(file, os.getcwd())} has the name of a module that Python or a package of the runner imports, and which of them "
                  "a checkout imports depends on the path (rename it, or leave its folder out of root and include)")

@@ -141,7 +141,7 @@ var needsGPU = regexp.MustCompile(`active drivers|NVIDIA driver|CUDA driver|No C
 func advice(summary string) string {
 	switch {
 	case strings.Contains(summary, "No module named"):
-		return " (a build sees the packages of the runner's Python, and of the repository the kernel's folder, root and include: write root: with the folder that the package lies in, install the package on the runner, or name as the source an entry file that imports the kernel alone)"
+		return " (a build sees the packages of the runner's Python, and of the repository the kernel's folder, root and include: write root: with the folder that the package lies in, install the package on the runner, write stubs: with the modules that the kernel does not use, or skip_init: with the packages whose __init__.py imports them)"
 	case needsGPU.MatchString(summary):
 		return " (a build has no GPU: name as the source an entry file that imports the kernel past this)"
 	case strings.Contains(summary, "attempted relative import"):
@@ -175,11 +175,13 @@ func (t *Triton) script(ctx context.Context, b TritonBuild, work string, s Surro
 		Forks    int                `json:"forks"`
 		Describe bool               `json:"describe"`
 		Each     bool               `json:"each"`
+		SkipInit []string           `json:"skip_init"`
+		Stubs    []string           `json:"stubs"`
 		Kinds    []manifest.Special `json:"kinds"`
-	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), base, b.Root != "", include, capability(b.Arch), s.forks, b.describe, b.each, kinds})
+	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), base, b.Root != "", include, capability(b.Arch), s.forks, b.describe, b.each, append([]string{}, b.SkipInit...), append([]string{}, b.Stubs...), kinds})
 	if err == nil {
 		err = errors.Join(os.Mkdir(in, 0o755), os.Mkdir(out, 0o755), os.Mkdir(empty, 0o755), os.WriteFile(filepath.Join(in, "request.json"), request, 0o644),
-			os.WriteFile(filepath.Join(in, "triton_compile.py"), tritonScript, 0o644))
+			os.WriteFile(filepath.Join(in, "triton_compile.py"), tritonScript, 0o644), os.WriteFile(filepath.Join(in, "triton_standins.py"), tritonStandIns, 0o644))
 	}
 	if err != nil {
 		return sandbox.Result{}, "", fmt.Errorf("writing what Triton is asked for: %w", err)

@@ -35,7 +35,7 @@ func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p ru
 	}
 	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
 	job.Record = nil // what is known about the code is known for one GPU
-	sets, err := c.layIn(job)
+	sets, err := c.layIn(ctx, job)
 	if err != nil {
 		return runners.Measured{Evidence: job.Fault(err), Open: true}, nil
 	}

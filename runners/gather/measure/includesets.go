@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -88,6 +89,9 @@ func (s IncludeSets) lacks(job runners.Job, name, runner string) error {
 	has := "none"
 	if names := s.Names(); len(names) > 0 {
 		has = strings.Join(names, ", ")
+	}
+	if why := missingFound[name]; why != "" {
+		return fmt.Errorf("%s includes the set <%s>, which %s does not have: %s", manifest.FileOf(job.Key), name, runner, why)
 	}
 	return fmt.Errorf("%s includes the set <%s>, which %s does not have (it has %s): install the headers there and add --include %[2]s=FOLDER to its command, or in the bot's configuration runner: {includes: {%[2]s: FOLDER}}",
 		manifest.FileOf(job.Key), name, runner, has)
@@ -200,12 +204,20 @@ func makeFolders(to, dir string) error {
 	}
 }
 
+// pythonVersion is the line of a package's version.py.
+var pythonVersion = regexp.MustCompile(`(?m)^__version__ *= *['"]([^'"]+)['"]`)
+
 // versionOf returns the version of a folder of headers, from the folder or its parent.
 func versionOf(folder string) string {
 	for _, dir := range []string{folder, filepath.Dir(folder)} {
 		text, err := os.ReadFile(filepath.Join(dir, "VERSION"))
 		if line, _, _ := strings.Cut(string(text), "\n"); err == nil && plain(line) != "" {
 			return plain(line)
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, "version.py")); err == nil {
+			if found := pythonVersion.FindSubmatch(text); found != nil {
+				return plain(string(found[1]))
+			}
 		}
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
 			continue

@@ -74,7 +74,7 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	}
 	ctx, end := context.WithCancel(ctx) // also ends what a backend has started ahead
 	defer end()
-	sets, err := c.layIn(job)
+	sets, err := c.layIn(ctx, job)
 	if err != nil {
 		return runners.Measured{Evidence: job.Fault(err)}, nil
 	}
@@ -122,9 +122,9 @@ func (c Config) Open(ctx context.Context, job runners.Job, scratch string) (runn
 
 // LayIn copies the include sets that a side names into its folder. The job says which manifest the
 // side is built by.
-func (c Config) LayIn(job runners.Job, side runners.Side) error {
+func (c Config) LayIn(ctx context.Context, job runners.Job, side runners.Side) error {
 	job.Baseline, job.Candidate = nil, side
-	_, err := c.layIn(job)
+	_, err := c.layIn(ctx, job)
 	return err
 }
 
@@ -137,12 +137,18 @@ func (c Config) getenv() func(string) string {
 }
 
 // layIn copies the include sets that the job names into its folders.
-func (c Config) layIn(job runners.Job) (map[string]string, error) {
+func (c Config) layIn(ctx context.Context, job runners.Job) (map[string]string, error) {
 	name := "this host"
 	if c.Name != "" {
 		name = "the runner " + c.Name
 	}
-	return c.Includes.layIn(job, name)
+	sets := c.Includes
+	if sets.miss(job) {
+		found := FoundSets(ctx, c.getenv())
+		maps.Copy(found, sets)
+		sets = found
+	}
+	return sets.layIn(job, name)
 }
 
 // both reports progress to the caller and to the log.
@@ -269,7 +275,7 @@ func (c Config) DumpCase(ctx context.Context, job runners.Job, one runners.Case,
 	if runners.ModeOf(job.Manifest).OwnHarness() {
 		return nil, usage.Errorf("%s has its own harness, and only that sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
 	}
-	if _, err := c.layIn(job); err != nil {
+	if _, err := c.layIn(ctx, job); err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancel(ctx) // of what a backend has begun ahead, too

@@ -55,7 +55,9 @@ type Runner struct {
 
 type backend struct {
 	runners.WithoutNotes
+	runners.WithoutEnergy
 	runners.WithoutArtifacts
+	runners.WithoutExplanation
 	runners.WithoutDisassembly
 	runners.WithoutReference
 	runners.WithoutArms
@@ -70,7 +72,7 @@ func (r Runner) Open(_ context.Context, job runners.Job, _ string) (runners.Back
 }
 
 // LayIn does nothing: scripts include nothing.
-func (r Runner) LayIn(runners.Job, runners.Side) error { return nil }
+func (r Runner) LayIn(context.Context, runners.Job, runners.Side) error { return nil }
 
 // Measure gathers evidence about a job; it is agent.Config's.
 func (r Runner) Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {

@@ -32,7 +32,7 @@ type Bench struct {
 	job    runners.Job
 	shapes []manifest.Shape
 	open   Opener
-	layIn  func(runners.Side) error
+	layIn  func(context.Context, runners.Side) error
 
 	mu   sync.Mutex
 	laid map[string]bool // folders that have their include sets
@@ -46,7 +46,7 @@ type Opener func(ctx context.Context, job runners.Job, scratch string) (runners.
 type Host interface {
 	Open(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error)
 	// LayIn copies the include sets that a side names into its folder.
-	LayIn(job runners.Job, side runners.Side) error
+	LayIn(ctx context.Context, job runners.Job, side runners.Side) error
 	// Measure gathers all evidence about a job.
 	Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
 }
@@ -56,7 +56,7 @@ type Host interface {
 func NewBench(host Host, job runners.Job, shapes []string) (*Bench, error) {
 	b, err := NewBenchWith(host.Open, job, shapes)
 	if err == nil {
-		b.layIn = func(side runners.Side) error { return host.LayIn(job, side) }
+		b.layIn = func(ctx context.Context, side runners.Side) error { return host.LayIn(ctx, job, side) }
 	}
 	return b, err
 }
@@ -70,7 +70,7 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	if rule.Gates.Performance == nil {
 		return nil, usage.Errorf("%s: the rule %s has no performance gate, and a search needs one to time %s (add gates.performance, or name another policy)", job.PolicyFile, rule.Name, job.Manifest.Name)
 	}
-	b := &Bench{job: job, open: open, layIn: func(runners.Side) error { return nil }, laid: map[string]bool{}}
+	b := &Bench{job: job, open: open, layIn: func(context.Context, runners.Side) error { return nil }, laid: map[string]bool{}}
 	same := job
 	same.Candidate = *job.Baseline
 	known, err := same.ShapesOnRecord()
@@ -175,7 +175,7 @@ func (r *Refusal) String() string { return string(r.Gate) + ": " + r.Text }
 // Open prepares a candidate. Its builds go to scratch, a new folder that the caller removes after
 // Close.
 func (b *Bench) Open(ctx context.Context, side runners.Side, scratch string, p runners.Progress) (*Arm, error) {
-	if err := b.prepare(side); err != nil {
+	if err := b.prepare(ctx, side); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
@@ -183,7 +183,7 @@ func (b *Bench) Open(ctx context.Context, side runners.Side, scratch string, p r
 	}
 	job := b.Job(side)
 	// A backend starts the sanitizers ahead of their gate, and a search asks for them only at its end.
-	job.Policy = job.Policy.WithGates(func(g *policy.Gates) { g.Sanitize, g.Profile = nil, nil })
+	job.Policy = job.Policy.WithGates(func(g *policy.Gates) { g.Sanitize, g.Energy, g.Profile = nil, nil, nil })
 	ctx, end := context.WithCancel(ctx)
 	backend, err := b.open(ctx, job, scratch)
 	if err != nil {
@@ -195,7 +195,7 @@ func (b *Bench) Open(ctx context.Context, side runners.Side, scratch string, p r
 
 // prepare copies include sets into the folders of both sides, once for each folder: compilers may
 // already read it.
-func (b *Bench) prepare(side runners.Side) error {
+func (b *Bench) prepare(ctx context.Context, side runners.Side) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range []runners.Side{*b.job.Baseline, side} {
@@ -203,7 +203,7 @@ func (b *Bench) prepare(side runners.Side) error {
 		if b.laid[dir] {
 			continue
 		}
-		if err := b.layIn(s); err != nil {
+		if err := b.layIn(ctx, s); err != nil {
 			return err
 		}
 		b.laid[dir] = true

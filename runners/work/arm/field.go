@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -28,11 +28,11 @@ func (b *Bench) OpenField(ctx context.Context, scratch string, p runners.Progres
 	job.Policy = job.Policy.WithGates(func(g *policy.Gates) { g.Correctness = nil })
 	m := *job.Manifest
 	m.Reference, job.Manifest = nil, &m
-	if err := b.prepare(*job.Baseline); err != nil {
+	if err := b.prepare(ctx, *job.Baseline); err != nil {
 		return nil, err
 	}
 	f := &Field{bench: b}
-	bench := &Bench{job: job, shapes: b.shapes, layIn: func(runners.Side) error { return nil }, laid: map[string]bool{}}
+	bench := &Bench{job: job, shapes: b.shapes, layIn: func(context.Context, runners.Side) error { return nil }, laid: map[string]bool{}}
 	bench.open = func(ctx context.Context, job runners.Job, scratch string) (_ runners.Backend, err error) {
 		f.backend, err = b.open(ctx, job, scratch)
 		return f.backend, err
@@ -84,7 +84,7 @@ func (f *Field) Build(ctx context.Context, name string, side runners.Side, scrat
 	if lacks := a.lacks(); lacks != nil {
 		return Built{}, lacks, nil
 	}
-	if err := f.bench.prepare(side); err != nil {
+	if err := f.bench.prepare(ctx, side); err != nil {
 		return Built{}, nil, err
 	}
 	build, err := f.backend.BuildArm(ctx, name, side, scratch)
@@ -145,17 +145,13 @@ func timesOf(t runners.ArmTimes) Times {
 		if len(s.Ratios) == 0 {
 			continue
 		}
-		sorted := slices.Sorted(slices.Values(s.Ratios))
-		median := sorted[len(sorted)/2]
-		if n := len(sorted); n%2 == 0 {
-			median = math.Sqrt(sorted[n/2-1] * sorted[n/2])
-		}
+		median := stats.Describe(s.Ratios).P50
 		out.Speedups[shape], out.Micros[shape] = median, s.Micros
-		own := 0.0
-		for _, r := range sorted {
+		own, n := 0.0, len(s.Ratios)
+		for _, r := range s.Ratios {
 			own += math.Pow(math.Log(r/median), 2)
 		}
-		variance += own / float64(max(len(sorted)-1, 1)) / float64(len(sorted))
+		variance += own / float64(max(n-1, 1)) / float64(n)
 	}
 	out.Noise = math.Sqrt(variance) / float64(max(len(t.Shapes), 1))
 	return out

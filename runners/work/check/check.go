@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/result"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
@@ -49,6 +50,10 @@ type Options struct {
 	// SecretShape is the size of the secret shape, such as R=5,C=63, to repeat a run; "" draws one.
 	SecretShape string
 
+	// Prepare changes a job before it is measured and judged: its policy, or the record of earlier
+	// measurements. nil leaves it as it was planned.
+	Prepare func(*runners.Job)
+
 	Results string // folder for results; "" means results in the repository
 	Rounds  int    // the maximum number of rounds; 0 means the policy's
 	Version string
@@ -65,6 +70,20 @@ type Result struct {
 	policy  string // the text of the policy
 	LeftOut string // why the runner did not measure it; all other fields are then empty
 	Took    time.Duration
+}
+
+// ForPrograms returns the result in the form that programs read.
+func (r Result) ForPrograms() *result.Result {
+	out := result.Of(r.Verdict, r.Evidence)
+	if r.Dir != "" {
+		out.Evidence = filepath.Join(r.Dir, "evidence.json")
+	}
+	return out
+}
+
+// NothingChanged is what programs read of a change that touches no kernel.
+func NothingChanged() *result.Result {
+	return &result.Result{Schema: result.Schema, Outcome: gates.Pass, Summary: "No kernel changed."}
 }
 
 // Run checks the change kernel by kernel. It returns no results if the change touches none.
@@ -182,6 +201,9 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	}
 	if job.Secret, err = secretSize(job, c.opt.SecretShape); err != nil {
 		return Result{}, err
+	}
+	if c.opt.Prepare != nil {
+		c.opt.Prepare(&job)
 	}
 	result := Result{Kernel: job.Manifest.Name, policy: job.PolicyText}
 	if job.Removed {

@@ -70,17 +70,16 @@ type element struct {
 
 // badElements returns every element that a comparison would call bad.
 func badElements(out runners.DumpedOutput, got []byte, tolerance manifest.Tolerance) ([]element, error) {
-	size := out.DType.Size()
 	expected := make([]float64, len(out.Want)/8)
 	values := make([]float64, len(expected))
-	if len(got) != len(values)*size {
+	if len(got) != out.DType.Bytes(len(values)) {
 		return nil, fmt.Errorf("showing %s: %d bytes for %d elements of %s", out.Name, len(got), len(values), out.DType)
 	}
 	tensor.Decode(manifest.F64, expected, out.Want)
 	tensor.Decode(out.DType, values, got)
 	var bad []element
 	for i, want := range expected {
-		e, err := tensor.Compare(out.DType, got[i*size:(i+1)*size], expected[i:i+1], tolerance)
+		e, err := tensor.Compare(out.DType, tensor.Element(out.DType, got, i), expected[i:i+1], tolerance)
 		if err != nil {
 			return nil, fmt.Errorf("showing %s: %w", out.Name, err)
 		}

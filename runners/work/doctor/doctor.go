@@ -6,6 +6,7 @@ package doctor
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,7 +52,9 @@ type Host struct {
 	DriverParams func() (string, error) // the text of /proc/driver/nvidia/params
 	Admin        func() bool            // the process has CAP_SYS_ADMIN
 
-	Includes   measure.IncludeSets // header libraries that manifests include by name
+	Includes measure.IncludeSets // header libraries that manifests include by name
+	// FoundSets returns those that need no configuration.
+	FoundSets  func(context.Context) measure.IncludeSets
 	Toolchains toolchain.Installed
 	// Compilers lists the compilers that a policy can pin.
 	Compilers func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error)
@@ -94,8 +97,14 @@ func Run(ctx context.Context, h Host, say func(what string)) []Finding {
 	findings = append(findings, sanitizerFinding(h.Sanitizer(ctx)))
 	say("the compilers that a policy can pin")
 	findings = append(findings, compilerFindings(h.Compilers(ctx, h.Toolchains))...)
-	for _, name := range h.Includes.Names() {
-		findings = append(findings, includeFinding(name, h.Includes))
+	say("headers")
+	sets := measure.IncludeSets{}
+	if h.FoundSets != nil {
+		sets = h.FoundSets(ctx)
+	}
+	maps.Copy(sets, h.Includes)
+	for _, name := range sets.Names() {
+		findings = append(findings, includeFinding(name, sets))
 	}
 	return findings
 }

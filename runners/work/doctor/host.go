@@ -35,8 +35,12 @@ func DefaultHost() Host {
 		Compilers:  func(ctx context.Context, i toolchain.Installed) ([]toolchain.Compiler, error) { return i.List(ctx) },
 		Sandbox:    sandbox.Probe,
 		Includes:   measure.IncludeSets{},
+		FoundSets:  func(ctx context.Context) measure.IncludeSets { return measure.FoundSets(ctx, os.Getenv) },
 		CC: func(ctx context.Context) (string, error) {
 			cc, err := toolchain.FindCC(ctx, os.Getenv, false)
+			if err == nil {
+				err = cc.Try(ctx)
+			}
 			return cc.Version, err
 		},
 		Git: func(ctx context.Context) (string, error) {

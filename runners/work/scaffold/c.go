@@ -12,9 +12,12 @@ import (
 
 // fromC describes a function of a C or C++ file.
 func fromC(file, text, entry string) (*draft, error) {
-	all := functionsIn(text)
+	all, static := functionsIn(text, false), false
 	if len(all) == 0 {
-		return nil, usage.Errorf("%s defines no function that takes an array and that the linker knows (a function void f(...) { without static)", file)
+		all, static = functionsIn(text, true), true
+	}
+	if len(all) == 0 {
+		return nil, usage.Errorf("%s defines no function that takes an array (a function void f(...) {)", file)
 	}
 	if entry == "" { // a kernel returns nothing
 		slices.SortStableFunc(all, func(a, b function) int { return toInt(a.returns) - toInt(b.returns) })
@@ -28,6 +31,8 @@ func fromC(file, text, entry string) (*draft, error) {
 	switch {
 	case f.template != "":
 		d.doubt(inTypes, fmt.Sprintf("entry: %s<%s>", f.name, strings.Join(defaults(f.template), ", ")), "its template arguments")
+	case static:
+		d.doubt(inArrays, "entry: "+f.name, "it is static, and a build calls what the linker knows: take static away, or name a source that includes the file and calls it")
 	case len(all) > 1 && entry == "":
 		d.doubt(inArrays, "entry: "+f.name, fmt.Sprintf("the first of %d functions in the file", len(all)))
 	default:

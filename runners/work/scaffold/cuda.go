@@ -27,11 +27,25 @@ func fromCUDA(file, text, entry string) (*draft, error) {
 	d.entry(k, len(all), entry, text)
 	d.line("source: %s", filepath.Base(file))
 	d.doubt(inLimits, "arch: [sm_80, sm_89, sm_90]", "the GPUs that it is for")
-	d.line("flags: [-O3]")
+	d.flags(text)
 	dims := d.arguments(k.parameters)
 	d.launch(k, dims, plain(text))
 	d.pythonReference(k.parameters, dims)
 	return d, nil
+}
+
+// torchHeader is the inclusion of a header of PyTorch.
+var torchHeader = regexp.MustCompile(`(?m)^\s*#\s*include\s*[<"](?:torch|ATen|c10)/`)
+
+// flags writes the flags of a release build, and those that torch.utils.cpp_extension adds for a file that includes PyTorch.
+func (d *draft) flags(text string) {
+	if !torchHeader.MatchString(text) {
+		d.line("flags: [-O3]")
+		return
+	}
+	d.line("include: [<torch>, <python>]")
+	d.line("flags: [-O3, -std=c++17, --expt-relaxed-constexpr, -DTORCH_EXTENSION_NAME=extension, -D__CUDA_NO_HALF_OPERATORS__, " +
+		"-D__CUDA_NO_HALF_CONVERSIONS__, -D__CUDA_NO_BFLOAT16_CONVERSIONS__, -D__CUDA_NO_HALF2_OPERATORS__]")
 }
 
 // entry writes the kernel's name, with template arguments if it is a template.
@@ -114,6 +128,10 @@ func (d *draft) launch(k *function, dims []string, text string) {
 		side := 16
 		if threads > 1 && threads <= 32 {
 			side = threads
+		}
+		if len(dims) == 1 { // one axis of blocks, because the others have at most 65535
+			d.doubt(inLaunch, fmt.Sprintf("launch: {grid: [\"ceildiv(%s, %d)\"], block: [%d, %d]}", last, side*side, side, side), "one thread for each element, in blocks of two dimensions")
+			break
 		}
 		rows := dims[max(0, min(len(dims), maxAxes)-2)]
 		d.doubt(inLaunch, fmt.Sprintf("launch: {grid: [\"ceildiv(%s, %d)\", \"ceildiv(%s, %d)\"], block: [%d, %d]}", last, side, rows, side, side, side), "one thread for each element, in two dimensions")

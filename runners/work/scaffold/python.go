@@ -157,6 +157,9 @@ func fromTriton(file string, all []pythonFunction, entry string) (*draft, error)
 		d.line("entry: %s", k.Name)
 	}
 	d.line("source: %s", filepath.ToSlash(source))
+	if skipped := importingPackages(root, source); len(skipped) > 0 {
+		d.guess("skip_init: ["+strings.Join(skipped, ", ")+"]", "the kernel does not need what these packages import")
+	}
 	d.guess("arch: [sm_80, sm_89, sm_90]", "the GPUs that it is for")
 	var parameters []parameter
 	var constants []string
@@ -228,6 +231,21 @@ func packageRoot(file string) string {
 	}
 	return dir
 }
+
+// importingPackages are the packages of a source whose __init__.py imports anything.
+func importingPackages(root, source string) []string {
+	var names, all []string
+	for _, name := range strings.Split(filepath.ToSlash(filepath.Dir(source)), "/") {
+		names = append(names, name)
+		text, err := os.ReadFile(filepath.Join(root, filepath.Join(names...), "__init__.py"))
+		if err == nil && imports.Match(text) {
+			all = append(all, strings.Join(names, "."))
+		}
+	}
+	return all
+}
+
+var imports = regexp.MustCompile(`(?m)^\s*(?:import|from)\s`)
 
 // constants writes the values of the constexpr parameters, and returns what a program's share of the elements is.
 func (d *draft) constants(names []string, k pythonFunction) (block string) {

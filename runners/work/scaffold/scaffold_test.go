@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,8 @@ template <typename T, int N = (4)>
 static __global__ void templated(const T *x, std::array<int, 4> a, unsigned long long n, void (*f)(int), const bool flag = true) {
 }
 __global__ void none() {}
+__global__ void __launch_bounds__((BM * (BN)) / (TM * TN), 1)
+    nested(float *y) { y[0] = 1; }
 __global__ void unnamed(float *, int) {}
 __global__ void input(float *d_Data, float *d_Result, int N) { d_Result[0] = d_Data[N]; }
 __global__ void both(int *sums, element *a, REAL *b, unsigned long long int m) { atomicAdd(&sums[0], 1); a[0] += a[1]; if (b[0] == 1) return; }
@@ -72,6 +75,7 @@ __global__ void scalars(float *y, int stride, int ld, float offset, int offset_i
 		"templated<typename T, int N = (4)>, x in f32 (the type T is not known here), a number f32 (the type std::array<int, 4> is not known here), n size u64, " +
 			"unnamed3 out f32 (the type void ( f)(int) is not known here) (the body does not name it), flag switch bool",
 		"none",
+		"nested, y out f32",
 		"unnamed, unnamed0 out f32 (the body does not name it), unnamed1 size i32",
 		"input, d_Data in f32, d_Result out f32, N size i32",
 		"both, sums inout i32, a inout f16, b in f64, m size u64",
@@ -115,7 +119,7 @@ int main(int argc, char **argv) { return 0; }
 		"blur, src in u8, dst out u8, width size i32, height size i32, pitch stride i32",
 	}
 	var got []string
-	for _, f := range functionsIn(source) {
+	for _, f := range functionsIn(source, false) {
 		got = append(got, described(f))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -165,4 +169,43 @@ func FuzzDefinition(f *testing.F) {
 			_, _ = d.scaffold(Options{Paths: []string{"a.json"}})
 		}
 	})
+}
+
+// A file of a CUDA extension gets PyTorch's headers and flags, a grid of one axis stays within CUDA's limits, a package's imports
+// are skipped, and a static function is better than none.
+func TestInitOfPublicFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{
+		"ext/norm.cu":         "#include <torch/extension.h>\n__global__ void norm(const float *x, float *y, int n) { y[blockIdx.x * blockDim.x + threadIdx.x] = x[n]; }\n",
+		"flat/stencil.cu":     "__global__ void stencil(float *x_new, float *x_old) { x_new[threadIdx.y] = x_old[threadIdx.x]; }\n",
+		"c/gemm.c":            "static void kernel_gemm(int n, double alpha, double C[], double A[])\n{\n  C[0] = alpha * A[n];\n}\nint main(void) { return 0; }\n",
+		"pkg/__init__.py":     "from .ops import add\n",
+		"pkg/ops/__init__.py": "",
+		"pkg/ops/add.py":      "import triton\nimport triton.language as tl\n\n@triton.jit\ndef add(x, y, n, BLOCK: tl.constexpr):\n    at = tl.arange(0, BLOCK)\n    tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{
+		"ext/norm.cu":     "include: [<torch>, <python>]\nflags: [-O3, -std=c++17, --expt-relaxed-constexpr, ",
+		"flat/stencil.cu": "launch: {grid: [\"ceildiv(N, 256)\"], block: [16, 16]}",
+		"c/gemm.c":        "entry: kernel_gemm # TODO: it is static",
+		"pkg/ops/add.py":  "skip_init: [pkg] # TODO: the kernel does not need what these packages import",
+	} {
+		s, err := Look(t.Context(), Options{Paths: []string{filepath.Join(dir, file)}, Getenv: os.Getenv})
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		if !slices.ContainsFunc(s.Files, func(f File) bool { return strings.Contains(f.Text, want) }) {
+			t.Errorf("%s: no %q in\n%s", file, want, s.Files[0].Text)
+		}
+	}
 }

@@ -45,7 +45,7 @@ const (
 var (
 	comments = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"`)
 	// attributes stand between __global__ and the name, and have brackets of their own.
-	attributes = regexp.MustCompile(`__(?:launch_bounds|cluster_dims|maxnreg)__\s*\(\s*(\w*)[^()]*\)|__attribute__\s*\(\([^()]*(?:\([^()]*\))?[^()]*\)\)`)
+	attributes = regexp.MustCompile(`__(?:launch_bounds|cluster_dims|maxnreg)__\s*\(\s*(\w*)(?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|__attribute__\s*\(\([^()]*(?:\([^()]*\))?[^()]*\)\)`)
 	global     = regexp.MustCompile(`(?:template\s*<([^;{}]*)>\s*)?(?:extern\s*"C"\s*)?(?:static\s+|inline\s+)*__global__\s+((?:[\w:]+\s+)*?)(\w+)\s*\(([^{};]*)\)\s*\{`)
 	// plainFunction is a function at the beginning of a line, as nearly all are written.
 	plainFunction = regexp.MustCompile(`(?m)^(?:template\s*<([^;{}]*)>\s*)?((?:extern\s*"C"\s*)?(?:[A-Za-z_][\w:]*[\s*&]+)+)(\w+)\s*\(([^{};]*)\)\s*(?:noexcept\s*)?\{`)
@@ -74,14 +74,14 @@ func kernelsIn(text string) []function {
 	return functionsOf(text, global.FindAllStringSubmatchIndex(text, -1), namedTypes(text))
 }
 
-// functionsIn finds the functions of a C source that the linker knows and that take an array.
-func functionsIn(text string) []function {
+// functionsIn finds the functions of a C source that take an array: those that the linker knows, or the static ones.
+func functionsIn(text string, static bool) []function {
 	text = plain(text)
 	var found [][]int
 	for _, at := range plainFunction.FindAllStringSubmatchIndex(text, -1) {
 		before, name := text[at[4]:at[5]], text[at[6]:at[7]]
 		words := strings.Fields(before)
-		if slices.Contains(words, "static") || slices.Contains(words, "else") || slices.Contains(words, "return") || slices.Contains([]string{"if", "for", "while", "switch", "main"}, name) {
+		if slices.Contains(words, "static") != static || slices.Contains(words, "else") || slices.Contains(words, "return") || slices.Contains([]string{"if", "for", "while", "switch", "main"}, name) {
 			continue
 		}
 		found = append(found, at)

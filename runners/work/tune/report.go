@@ -160,6 +160,8 @@ func (r *Result) Conclusion() string {
 		certain = "The race is not decided: the log has no further round with all of its arms."
 	case r.Spent:
 		certain = "The race is not decided: the budget was spent (a larger budget or fewer candidates may decide it)."
+	case r.Long:
+		certain = "The race is not decided: it took as long as everything before it, and what is left in it is about equally fast (--max-rounds measures more)."
 	default:
 		certain = fmt.Sprintf("The race is not decided after %d rounds (more rounds, or a larger difference to look for, may decide it).", r.Header.MaxRounds)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/runners"
@@ -13,7 +14,8 @@ import (
 // spent. If the leader seems to be slower than a guard allows, the rounds go on until this is
 // proven or refuted.
 func (s *Search) raceOn(ctx context.Context) error {
-	for !s.spent() && s.undecided() {
+	began := s.seconds
+	for !s.spent() && s.undecided() && !s.longEnough(began) {
 		arms := s.race.Next()
 		if s.timed > 0 && s.Log.Header.Budget > 0 && s.seconds+s.timing/float64(s.timed)*float64(len(arms)) > s.Log.Header.Budget {
 			s.ended, s.result.Spent = true, true // the round would not fit in
@@ -49,7 +51,7 @@ func (s *Search) raceOn(ctx context.Context) error {
 		}
 		for _, d := range s.race.Record(s.round, values) {
 			t := s.ids[d.Arm]
-			t.Status, t.Why = Slower, fmt.Sprintf("%s slower than %s, proven in %d rounds", number.Share(1-d.Ratio), s.space.Short(s.ids[d.By].Candidate), d.Rounds)
+			t.Status, t.Why = Slower, fmt.Sprintf("%s than %s, proven in %d rounds", strings.Replace(number.Speedup(d.Ratio-1), number.Slower, " slower", 1), s.space.Short(s.ids[d.By].Candidate), d.Rounds)
 			s.Lab.Release(d.Arm)
 			if err := s.logDrop(d); err != nil {
 				return err
@@ -61,6 +63,24 @@ func (s *Search) raceOn(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// A race may always take so many rounds and seconds.
+const (
+	shortestRounds = 8
+	shortestRace   = 10
+)
+
+// longEnough ends a race that has taken as long as everything before it. Arms that it cannot tell
+// apart by then are as good as each other for whoever waits, and the gate proves the winner anyway. A
+// search with its own number of rounds measures all of them.
+func (s *Search) longEnough(began float64) bool {
+	h := s.Log.Header
+	if h.Exhaustive || h.MaxRounds != defaultMaxRounds || s.round < shortestRounds {
+		return false
+	}
+	s.result.Long = s.seconds-began > max(shortestRace, began)
+	return s.result.Long
 }
 
 func (s *Search) undecided() bool {

@@ -51,6 +51,7 @@ type Result struct {
 	Ranking   []Standing // of all that were raced
 	Decided   bool       // the remaining arms are proven to be within epsilon of the best
 	Spent     bool       // the budget has ended the search
+	Long      bool       // the race has ended because it took as long as everything before it
 	Seconds   float64    // of measuring, without the verdicts of the gate
 	Curve     []Mark
 	Worth     []Worth

@@ -308,3 +308,23 @@ func TestWorth(t *testing.T) {
 		}
 	}
 }
+
+// A race between equals ends when it has taken as long as everything before it, unless the number of rounds was asked for.
+func TestRaceOfEqualsEnds(t *testing.T) {
+	equal := func(Candidate) float64 { return 0.2 }
+	for _, rounds := range []int{defaultMaxRounds, defaultMaxRounds - 1} {
+		h := testHeader("grid")
+		h.MaxRounds, h.Epsilon = rounds, 1e-6
+		h.Space.Variants, h.Space.Toggles = []string{"one"}, h.Space.Toggles[1:]
+		lab := newFakeLab(h.Space, equal)
+		r, err := newSearch(t, MemoryLog(h), lab).Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := rounds != defaultMaxRounds
+		// Without a number, 11 candidates are measured in 8 rounds.
+		if n := counted1(lab, "round"); asked != (n > 120) || r.Long == asked || strings.Contains(r.Conclusion(), "--max-rounds measures more") == asked {
+			t.Errorf("at most %d rounds: %d measurements; %s", rounds, n, r.Conclusion())
+		}
+	}
+}

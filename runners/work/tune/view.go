@@ -189,7 +189,7 @@ func (l *halted) Confirm(_ context.Context, _ string, c Candidate, _ Attempt) (C
 func (v *View) Headline() string {
 	best := ""
 	if len(v.Elite) > 0 && v.Elite[0].Speedup != nil {
-		best = fmt.Sprintf("; best %s, %s", v.Elite[0].Name, number.Speedup(*v.Elite[0].Speedup))
+		best = fmt.Sprintf("; fastest in the race: %s, %s", v.Elite[0].Name, number.Speedup(*v.Elite[0].Speedup))
 	}
 	spent := fmt.Sprintf("%.0f s of measuring", v.Seconds)
 	if v.Budget > 0 && !v.Ended {

@@ -38,6 +38,8 @@ type fake struct {
 type launchRecord struct {
 	Grid, Block, Cluster          [3]uint32
 	Shared, Cooperative           uint32
+	Programmatic, Priority        uint32
+	Carveout, Unused              uint32
 	Function, Stream, Count, Size uint64
 	Params                        [512]byte
 }

@@ -23,6 +23,10 @@ type Launch struct {
 	Cluster Dim
 	// Cooperative makes all blocks run at the same time, so that they can wait for each other.
 	Cooperative bool
+	// Programmatic lets the kernel start before the kernel before it on the stream has ended. It waits for its memory itself.
+	Programmatic bool
+	Priority     int  // among kernels that run at the same time; lower comes first
+	Carveout     *int // preferred share of shared memory in an SM's L1 cache, in percent; nil leaves it to the driver
 }
 
 // Launch queues the kernel. It copies the parameters before it returns, and checks them against the
@@ -48,7 +52,7 @@ func (f *Function) Launch(s *Stream, l Launch, a *Args) error {
 			uintptr(l.Shared), s.handle, uintptr(unsafe.Pointer(params)), 0)
 	} else {
 		if f.d.sym.cuLaunchKernelEx == 0 {
-			return f.d.missing("cuLaunchKernelEx", "launching "+f.name+" in clusters or cooperatively")
+			return f.d.missing("cuLaunchKernelEx", "launching "+f.name+" with attributes such as clusters")
 		}
 		pins.Pin(&attrs[0])
 		config := launchConfig{grid: grid, block: block, shared: uint32(l.Shared), stream: s.handle, attrs: &attrs[0], count: uint32(len(attrs))}
@@ -68,6 +72,15 @@ func (l Launch) attributes() []launchAttribute {
 	}
 	if l.Cooperative {
 		attrs = append(attrs, launchAttribute{id: attrCooperative, value: Dim{X: 1}})
+	}
+	if l.Programmatic {
+		attrs = append(attrs, launchAttribute{id: attrProgrammatic, value: Dim{X: 1}})
+	}
+	if l.Priority != 0 {
+		attrs = append(attrs, launchAttribute{id: attrPriority, value: Dim{X: uint32(int32(l.Priority))}})
+	}
+	if l.Carveout != nil {
+		attrs = append(attrs, launchAttribute{id: attrCarveout, value: Dim{X: uint32(*l.Carveout)}})
 	}
 	return attrs
 }
@@ -91,8 +104,11 @@ type launchConfig struct {
 }
 
 const (
-	attrCooperative      = 2 // CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-	attrClusterDimension = 4 // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+	attrCooperative      = 2  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+	attrClusterDimension = 4  // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+	attrProgrammatic     = 6  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+	attrPriority         = 8  // CU_LAUNCH_ATTRIBUTE_PRIORITY
+	attrCarveout         = 14 // CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
 )
 
 // launchAttribute is CUlaunchAttribute with the cluster member of its union. The member's X lies at

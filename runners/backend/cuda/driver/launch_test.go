@@ -138,6 +138,7 @@ func TestLaunchArguments(t *testing.T) {
 			"clusters":         {Grid: Dim{8, 6, 4}, Block: Dim{32, 2, 3}, Shared: 200 << 10, Cluster: Dim{4, 3, 2}},
 			"flat clusters":    {Grid: Dim{X: 8}, Block: Dim{X: 32}, Cluster: Dim{X: 2}},
 			"cooperative":      {Grid: Dim{X: 8}, Block: Dim{X: 32}, Shared: 4, Cooperative: true},
+			"programmatic":     {Grid: Dim{X: 8}, Block: Dim{X: 32}, Programmatic: true, Priority: -2, Carveout: new(100)},
 			"both":             {Grid: Dim{X: 8}, Block: Dim{X: 32}, Cluster: Dim{X: 2}, Cooperative: true},
 		} {
 			if err := fn.Launch(s, l, args); err != nil {
@@ -154,6 +155,9 @@ func TestLaunchArguments(t *testing.T) {
 			}
 			if l.Cooperative {
 				want.Cooperative = 1
+			}
+			if l.Programmatic {
+				want.Programmatic, want.Priority, want.Carveout = 1, 1<<32-2, 100
 			}
 			if l.Cluster.X > 0 {
 				want.Cluster = [3]uint32{l.Cluster.X, max(l.Cluster.Y, 1), max(l.Cluster.Z, 1)}

@@ -113,12 +113,6 @@ func (d Device) Temperature() (int, error) {
 	return int(t.celsius), err
 }
 
-// Power returns the current power draw in watts.
-func (d Device) Power() (float64, error) {
-	mw, err := d.number(d.l.sym.nvmlDeviceGetPowerUsage, "power draw")
-	return float64(mw) / 1000, err
-}
-
 // Persistence reports whether the driver stays loaded while no process uses the GPU. Without it
 // every process pays for waking the GPU, and clocks drop between processes.
 func (d Device) Persistence() (bool, error) {

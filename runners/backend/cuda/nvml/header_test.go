@@ -64,6 +64,12 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 
 		"sizeof(nvmlProcessInfo_t)":                  uint64(unsafe.Sizeof(processInfo{})),
 		"offsetof(nvmlProcessInfo_t, usedGpuMemory)": uint64(unsafe.Offsetof(processInfo{}.usedMemory)),
+		"NVML_FI_DEV_POWER_INSTANT":                  powerInstant,
+		"NVML_VALUE_TYPE_UNSIGNED_INT":               valueUint,
+		"NVML_VALUE_TYPE_DOUBLE":                     valueDouble,
+		"sizeof(nvmlFieldValue_t)":                   uint64(unsafe.Sizeof(fieldValue{})),
+		"offsetof(nvmlFieldValue_t, nvmlReturn)":     uint64(unsafe.Offsetof(fieldValue{}.code)),
+		"offsetof(nvmlFieldValue_t, value)":          uint64(unsafe.Offsetof(fieldValue{}.value)),
 		"nvmlEventTypeXidCriticalError":              xidEvent,
 		"sizeof(nvmlEventData_t)":                    uint64(unsafe.Sizeof(eventData{})),
 		"offsetof(nvmlEventData_t, eventData)":       uint64(unsafe.Offsetof(eventData{}.data)),

@@ -48,6 +48,8 @@ func figures(d Device) map[string]string {
 		"reasons":      func() (string, error) { return show(d.Reasons()) },
 		"temperature":  func() (string, error) { return show(d.Temperature()) },
 		"power":        func() (string, error) { return show(d.Power()) },
+		"energy":       func() (string, error) { return show(d.Energy()) },
+		"power now":    func() (string, error) { return show(d.InstantPower()) },
 		"persistence":  func() (string, error) { return show(d.Persistence()) },
 		"uncorrected":  func() (string, error) { return show(d.UncorrectedErrors()) },
 		"processes":    func() (string, error) { return show(d.Processes()) },
@@ -73,7 +75,7 @@ func TestFigures(t *testing.T) {
 		"minor":    "1",
 		"SM clock": "1001", "memory clock": "1002", "max SM": "2001", "max memory": "2002",
 		"reasons":     "sw-power-cap, sw-thermal-slowdown, hw-thermal-slowdown, 0x8000000000000000",
-		"temperature": "41", "power": "123.456", "persistence": "true",
+		"temperature": "41", "power": "123.456", "energy": "2.147483673e+07", "power now": "654.321", "persistence": "true",
 		"uncorrected": "7696581394442",
 		"processes":   "[{4000000000 21474836480 true} {4000000001 0 false}]",
 	}
@@ -97,7 +99,7 @@ func TestFigures(t *testing.T) {
 			func(l *Library) (Device, error) { return l.DeviceByPCI("0000:17:00.0") }, first},
 		"the other one": {nil, func(l *Library) (Device, error) { return l.DeviceByIndex(1) }, with("name", "Fake GPU B", "UUID", "GPU-b", "minor", "0")},
 		"old library": {[]string{"-DFAKE_OLD"}, func(l *Library) (Device, error) { return l.DeviceByIndex(0) },
-			with("reasons", "gpu-idle", "processes", "absent")},
+			with("reasons", "gpu-idle", "processes", "absent", "power now", "absent")},
 		"future library": {[]string{"-DFAKE_NEW"}, func(l *Library) (Device, error) { return l.DeviceByIndex(0) },
 			with("temperature", "-42")},
 	} {

@@ -40,6 +40,8 @@ type symbols struct {
 	nvmlDeviceGetTemperature               proc `optional:"true"`
 	nvmlDeviceGetTemperatureV              proc `optional:"true"`
 	nvmlDeviceGetPowerUsage                proc `optional:"true"`
+	nvmlDeviceGetTotalEnergyConsumption    proc `optional:"true"`
+	nvmlDeviceGetFieldValues               proc `optional:"true"`
 	nvmlDeviceGetComputeRunningProcesses   proc `c:"nvmlDeviceGetComputeRunningProcesses_v3" optional:"true"`
 	nvmlDeviceGetTotalEccErrors            proc `optional:"true"`
 	nvmlDeviceGetPersistenceMode           proc `optional:"true"`

@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -41,32 +42,35 @@ func compareBlocks(elements int) int {
 type Target struct {
 	Places  Places
 	Layout  tensor.Layout
-	Outputs []int            // the arguments that are outputs, in order
-	DTypes  []manifest.DType // of them
+	Outputs []tensor.Output // in order
 }
 
 // TargetOf is the outputs among the arguments in slots.
 func TargetOf(args []tensor.Arg, l tensor.Layout, places Places) Target {
-	t := Target{Places: places, Layout: l}
-	for i, a := range args {
-		if a.Array() && a.Writes() {
-			t.Outputs, t.DTypes = append(t.Outputs, i), append(t.DTypes, a.DType)
-		}
+	return Target{Places: places, Layout: l, Outputs: tensor.Outputs(args)}
+}
+
+// values is the device code's struct Values for one of the outputs.
+func (t Target) values(output int) []byte {
+	o := t.Outputs[output]
+	count := o.Count
+	if o.Pitch == 0 {
+		count = max(o.Elements, 1) // all of it is one struct
 	}
-	return t
+	return words(uint64(t.Places.table.Ptr), uint64(t.Layout.Offsets[o.Of]+o.Offset), code(manifest.DTypes(), o.DType), uint64(count), uint64(o.Pitch))
 }
 
 // Compare measures outputs against what they should be, launch by launch, and
 // tells which of them are equal bit for bit.
-func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance runners.ToleranceOf) ([]*gates.Errors, []bool, error) {
+func (o *Oracle) Compare(got, want Target, tolerance runners.ToleranceOf) ([]*gates.Errors, []bool, error) {
 	launches := got.Places.count
 	all, same := make([]*gates.Errors, launches), make([]bool, launches)
 	for i := range all {
 		all[i], same[i] = &gates.Errors{}, true
 	}
 	most := 0
-	for _, arg := range got.Outputs {
-		most = max(most, compareBlocks(p.Args[arg].Elements))
+	for _, o := range got.Outputs {
+		most = max(most, compareBlocks(o.Elements))
 	}
 	if err := o.reserve(&o.partial, int64(8*figures*blockThreads*most*launches)); err != nil {
 		return nil, nil, err
@@ -74,12 +78,9 @@ func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance runners.
 	if err := o.reserve(&o.sums, int64(8*figures*gatherThreads*launches)); err != nil {
 		return nil, nil, err
 	}
-	for k, arg := range got.Outputs {
-		elements, allowed := p.Args[arg].Elements, tolerance(p.Args[arg].Name)
-		spec := words(uint64(got.Places.table.Ptr), uint64(want.Places.table.Ptr),
-			uint64(got.Layout.Offsets[arg]), uint64(want.Layout.Offsets[want.Outputs[k]]),
-			code(manifest.DTypes(), got.DTypes[k]), code(manifest.DTypes(), want.DTypes[k]), uint64(elements),
-			math.Float64bits(allowed.Abs), math.Float64bits(allowed.Rel), uint64(o.partial.Ptr))
+	for k, output := range got.Outputs {
+		elements, allowed := output.Elements, tolerance(output.Name)
+		spec := compareSpec(got.values(k), want.values(k), elements, allowed, uint64(o.partial.Ptr))
 		grid := func(blocks, threads int) driver.Launch {
 			return driver.Launch{Grid: driver.Dim{X: uint32(blocks), Y: uint32(launches)}, Block: driver.Dim{X: uint32(threads)}}
 		}
@@ -97,11 +98,16 @@ func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance runners.
 		}
 		for i := range launches {
 			e, equal := summarise(sums[8*figures*gatherThreads*i:][:8*figures*gatherThreads], elements)
-			runners.Add(all[i], p.Args[arg], e)
+			runners.Add(all[i], output.Arg, e)
 			same[i] = same[i] && equal
 		}
 	}
 	return all, same, nil
+}
+
+// compareSpec is the device code's struct Compare.
+func compareSpec(got, want []byte, elements int, allowed manifest.Tolerance, partial uint64) []byte {
+	return slices.Concat(got, want, words(uint64(elements), math.Float64bits(allowed.Abs), math.Float64bits(allowed.Rel), partial))
 }
 
 // summarise makes the figures that people know of the device's sums.

@@ -86,8 +86,8 @@ int main(int argc, char **argv)
         if (spec.size() != sizeof c) return 4;
         byte *got = a.data(), *want = b.data() + 8;
         std::vector<double> partial(8 * FIGURES), sums(FIGURES * 2);
-        c.got = &got;
-        c.want = &want;
+        c.got.slots = &got;
+        c.want.slots = &want;
         c.partial = partial.data();
         each(2, 1, [&] { compare(c); });
         gridDim = {1, 1};
@@ -255,9 +255,6 @@ func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *manifest.
 // A slot on the device is filled as the host would fill it, in every format and with any rest.
 func TestFills(t *testing.T) {
 	for _, d := range manifest.DTypes() {
-		if d.Packed() {
-			continue // no output is
-		}
 		for elements := range 9 {
 			args := []tensor.Arg{
 				{Name: "x", DType: d, Access: manifest.In, Shape: []int{elements}, Elements: elements, Scales: -1},
@@ -293,9 +290,6 @@ func TestDeviceComparesAsTheHost(t *testing.T) {
 	run := onCPU(t)
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, d := range manifest.DTypes() {
-		if d.Packed() {
-			continue // no output is
-		}
 		for name, c := range map[string]struct{ got, want []float64 }{
 			"equal":      {[]float64{1, 2, -3, 0, 5}, []float64{1, 2, -3, 0, 5}},
 			"off":        {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, []float64{1, 2, 3, 4.5, 5, 6, 7, 12, 9}},
@@ -305,10 +299,10 @@ func TestDeviceComparesAsTheHost(t *testing.T) {
 			"nothing":    {[]float64{}, []float64{}},
 		} {
 			t.Run(fmt.Sprintf("%s %s", d, name), func(t *testing.T) {
-				got := make([]byte, len(c.got)*d.Size())
+				got := make([]byte, d.Bytes(len(c.got)))
 				tensor.Encode(d, got, c.got)
 				if len(c.got) > 3 {
-					tensor.Poison(d, got[3*d.Size():4*d.Size()])
+					tensor.Poison(d, got[d.Bytes(3):d.Bytes(4)])
 				}
 				want := make([]byte, 4*len(c.want))
 				tensor.Encode(manifest.F32, want, c.want)
@@ -317,9 +311,7 @@ func TestDeviceComparesAsTheHost(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				spec := words(0, 0, 0, 0, code(manifest.DTypes(), d), code(manifest.DTypes(), manifest.F32), uint64(len(c.want)),
-					math.Float64bits(tolerance.Abs), math.Float64bits(tolerance.Rel), 0)
-				sums := run("compare", spec, got, append(words(1), want...))
+				sums := run("compare", compareSpec(plainValues(d, len(c.got)), plainValues(manifest.F32, len(c.got)), len(c.want), tolerance, 0), got, append(words(1), want...))
 				all := make([]byte, 8*figures*gatherThreads)
 				copy(all, sums)
 				device, equal := summarise(all, len(c.want))
@@ -332,6 +324,88 @@ func TestDeviceComparesAsTheHost(t *testing.T) {
 					t.Errorf("told to be equal: %v", equal)
 				}
 			})
+		}
+	}
+}
+
+// plainValues is struct Values of an array that lies at the start of its slot.
+func plainValues(d manifest.DType, elements int) []byte {
+	args := []tensor.Arg{{DType: d, Access: manifest.Out, Elements: elements}}
+	return TargetOf(args, tensor.Layout{Offsets: []int{0}}, Places{}).values(0)
+}
+
+const blocksManifest = `
+version: 1
+name: quantise
+mode: cuda
+entry: quantise
+source: quantise.cu
+arch: [sm_90]
+launch: {grid: [R], block: [32]}
+arguments:
+  - {name: x, dtype: f32, access: in, shape: [R]}
+  - {name: y, access: out, shape: [R], fields: [{name: id, dtype: u8}, {name: d, dtype: f32}, {name: low, dtype: int4, count: 6}]}
+reference: {source: reference.cu, entry: reference, launch: {grid: [1], block: [1]}}
+tolerance: {abs: 0.1}
+shapes: {one: {R: 5}}
+`
+
+// Each member of an array of structs is compared separately, and what lies between members is not. An integer that is its own
+// poison is an answer like any other.
+func TestDeviceComparesMembers(t *testing.T) {
+	run := onCPU(t)
+	m, err := manifest.Parse("kernel.yaml", []byte(blocksManifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := tensor.Outline(m, m.Shapes[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, target := p.Args[1], TargetOf(p.Args, tensor.Layout{Offsets: make([]int, len(p.Args))}, Places{})
+	if blocks.Size() != 5*12 || len(target.Outputs) != 3 {
+		t.Fatalf("%d bytes of %d outputs", blocks.Size(), len(target.Outputs))
+	}
+	wants := map[string][]float64{"y_id": {165, 1, 2, 3, 4}, "y_d": {0.5, 1, 2, 3, 4}, "y_low": make([]float64, 30)}
+	for i := range wants["y_low"] {
+		wants["y_low"][i] = float64(i%16 - 8)
+	}
+	right, garbage := make([]byte, blocks.Size()), make([]byte, blocks.Size())
+	for i := range garbage {
+		garbage[i] = byte(31 * i)
+	}
+	for _, o := range target.Outputs {
+		values := make([]byte, o.DType.Bytes(o.Elements))
+		tensor.Encode(o.DType, values, wants[o.Name])
+		for i, size := 0, o.DType.Bytes(o.Count); i < len(values); i += size {
+			copy(right[i/size*o.Pitch+o.Offset:], values[i:i+size])
+			copy(garbage[i/size*o.Pitch+o.Offset:], values[i:i+size])
+		}
+		if got := o.Values(garbage); !bytes.Equal(got, values) {
+			t.Errorf("%s has values %x, want %x", o.Name, got, values)
+		}
+	}
+	poison := make([]byte, blocks.Size())
+	blocks.Poison(poison)
+	for k, o := range target.Outputs {
+		want := make([]byte, 4*o.Elements)
+		tensor.Encode(manifest.F32, want, wants[o.Name])
+		for name, c := range map[string]struct {
+			got, beside []byte
+			format      []byte
+			bad         int
+			same        bool
+		}{
+			"the reference": {garbage, want, plainValues(manifest.F32, o.Elements), 0, true},
+			"the same":      {right, garbage, target.values(k), 0, true},
+			"unwritten":     {poison, want, plainValues(manifest.F32, o.Elements), o.Elements - map[string]int{"y_id": 1}[o.Name], false},
+		} {
+			all := make([]byte, 8*figures*gatherThreads)
+			copy(all, run("compare", compareSpec(target.values(k), c.format, o.Elements, m.Tolerance, 0), c.got, append(words(1), c.beside...)))
+			e, same := summarise(all, o.Elements)
+			if e.Bad != c.bad || e.Unwritten != c.bad || same != c.same {
+				t.Errorf("%s against %s: %+v, equal: %v", o.Name, name, *e, same)
+			}
 		}
 	}
 }

@@ -130,7 +130,12 @@ func fills(l tensor.Layout, args []tensor.Arg) []fill {
 			continue
 		}
 		f := fill{at: l.Offsets[i], size: a.Size()}
-		if !a.Reads() {
+		switch {
+		case a.Reads():
+		case a.Members != nil:
+			f.data = make([]byte, f.size)
+			a.Poison(f.data)
+		default:
 			var word [8]byte // no format is larger, and the halves of the poison of each are equal
 			tensor.Poison(a.DType, word[:])
 			f.word = le.Uint32(word[:])

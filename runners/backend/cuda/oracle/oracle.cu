@@ -538,9 +538,14 @@ extern "C" __global__ void untouched(const byte *slots, u64 stride, u64 size, by
 }
 
 // One output against another, or against the reference's floats.
+struct Values {
+    byte *const *slots;             // by launch
+    u64 offset, dtype;
+    u64 count, pitch;               // as in Draw
+};
 struct Compare {
-    byte *const *got, *const *want; // by launch
-    u64 gotOffset, wantOffset, gotType, wantType, elements;
+    Values got, want;
+    u64 elements;
     double abs, rel;                // an element is bad beyond abs + rel * |want|
     double *partial;                // FIGURES for each thread of each launch
 };
@@ -563,6 +568,8 @@ __device__ static int poisoned(const byte *array, u64 dtype, u64 i)
     case U16: return ((const unsigned short *)array)[i] == 0xA5A5;
     case I32:
     case U32: return ((const unsigned *)array)[i] == 0xA5A5A5A5u;
+    case INT4:
+    case E2M1: return ((array[i / 2] ^ 0xA5) >> i % 2 * 4 & 15) == 0;
     default: return ((const u64 *)array)[i] == 0xA5A5A5A5A5A5A5A5ULL;
     }
 }
@@ -571,13 +578,16 @@ __device__ static int is_finite(double x) { return (bits_of(x) & 0x7FF0000000000
 
 extern "C" __global__ void compare(Compare c)
 {
-    const byte *got = c.got[LAUNCH] + c.gotOffset, *want = c.want[LAUNCH] + c.wantOffset;
+    const byte *allGot = c.got.slots[LAUNCH] + c.got.offset, *allWant = c.want.slots[LAUNCH] + c.want.offset;
     double f[FIGURES] = {0};
     for (u64 i = THREAD; i < c.elements; i += THREADS) {
-        double g = decode(got, c.gotType, i), w = decode(want, c.wantType, i), diff = g > w ? g - w : w - g;
-        f[DIFFERENT] += bits_of(g) != bits_of(w) || poisoned(got, c.gotType, i);
+        const byte *got = allGot + i / c.got.count * c.got.pitch, *want = allWant + i / c.want.count * c.want.pitch;
+        u64 at = i % c.got.count;
+        double g = decode(got, c.got.dtype, at), w = decode(want, c.want.dtype, i % c.want.count), diff = g > w ? g - w : w - g;
+        // The poison of an integer may be its right value, so that only that of a float means that nobody wrote it.
+        f[DIFFERENT] += bits_of(g) != bits_of(w) || (g != g && poisoned(got, c.got.dtype, at));
         if (!is_finite(g) || !is_finite(w)) {
-            if (poisoned(got, c.gotType, i)) {
+            if (poisoned(got, c.got.dtype, at)) {
                 f[UNWRITTEN]++;
                 f[BAD]++;
             } else if (!(g == w || (g != g && w != w))) {
@@ -590,7 +600,7 @@ extern "C" __global__ void compare(Compare c)
         double limit = c.rel * (w < 0 ? -w : w);
         if (!(diff <= c.abs + limit)) {
             f[BAD]++;
-            if (poisoned(got, c.gotType, i)) {
+            if (poisoned(got, c.got.dtype, at)) {
                 f[UNWRITTEN]++;
                 continue;
             }

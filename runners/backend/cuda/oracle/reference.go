@@ -27,7 +27,7 @@ func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
 	r := &Reference{o: o, problem: p, seen: p.Reference()}
 	for _, a := range r.seen {
 		if a.Array() {
-			a.DType, a.Bytes = manifest.F32, nil
+			a.Arg = flat(a.Arg, manifest.F32)
 		}
 		r.Args = append(r.Args, a.Arg)
 	}
@@ -39,6 +39,12 @@ func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
 	places, err := o.NewPlaces([]driver.DevicePtr{r.Slot.Ptr})
 	r.outputs = TargetOf(r.Args, r.Layout, places)
 	return r, err
+}
+
+// flat is an array as a reference has it: real numbers, also of a member of structs without what lies between them.
+func flat(a tensor.Arg, format manifest.DType) tensor.Arg {
+	a.DType, a.Bytes, a.Offset, a.Count, a.Pitch = format, nil, 0, 0, 0
+	return a
 }
 
 // Free gives the reference's memory back.
@@ -69,7 +75,7 @@ func (r *Reference) Prepare(s *InputBatch, launch int, original bool) error {
 
 // Compare holds one launch's outputs against what the reference wrote.
 func (r *Reference) Compare(got Target, tolerance runners.ToleranceOf) (*gates.Errors, error) {
-	all, _, err := r.o.Compare(r.problem, got, r.outputs, tolerance)
+	all, _, err := r.o.Compare(got, r.outputs, tolerance)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +87,7 @@ func (o *Oracle) NewExpected(p *tensor.Problem) (*Reference, error) {
 	r := &Reference{o: o, problem: p}
 	for _, a := range p.Reference() {
 		if a.Array() && a.Writes() {
-			a.DType, a.Bytes = manifest.F64, nil
-			r.Args = append(r.Args, a.Arg)
+			r.Args = append(r.Args, flat(a.Arg, manifest.F64))
 		}
 	}
 	r.Layout = tensor.NewLayout(r.Args, 0)

@@ -58,6 +58,7 @@ type server struct {
 	kernel   *Kernel       // that was loaded last
 	sets     map[int][]driver.Buffer
 	single   map[int]singleSlot // by set
+	sms      int                // of the GPU
 	gate     *driver.Gate       // nil if the driver does not support gates
 	problems map[int]*prepared
 }
@@ -104,11 +105,11 @@ func (s *server) open(then func() error) error {
 		if s.to, err = c.NewEvent(); err != nil {
 			return err
 		}
-		if s.setup.Flush {
-			p, err := device.Properties()
-			if err != nil {
-				return err
-			}
+		p, err := device.Properties()
+		if err != nil {
+			return err
+		}
+		if s.sms = p.SMs; s.setup.Flush {
 			if s.scratch, err = c.Alloc(max(2*int64(p.L2Bytes), 64<<20)); err != nil {
 				return err
 			}
@@ -181,6 +182,7 @@ func (s *server) describe(b Built) (err error) {
 	if s.manifest = s.own.Picked(b.Picks); b.Manifest != s.setup.Own {
 		s.manifest, err = b.Joined(s.setup.Manifest)
 	}
+	s.manifest = s.manifest.On(s.sms)
 	return err
 }
 

@@ -121,7 +121,10 @@ func (k *Kernel) start(m *module, s manifest.StepAt, p placed) (func() error, er
 	if k.built.Start != nil {
 		s.Geometry = started(s.Geometry, *k.built.Start)
 	}
-	launch := driver.Launch{Grid: dim(s.Grid), Block: dim(s.Block), Shared: s.SharedMemory, Cooperative: s.Cooperative}
+	launch := driver.Launch{Grid: dim(s.Grid), Block: dim(s.Block), Shared: s.SharedMemory, Cooperative: s.Cooperative, Programmatic: s.Programmatic, Priority: s.Priority}
+	if s.Carveout.Set {
+		launch.Carveout = &s.Carveout.Percent
+	}
 	if s.Cluster != [3]int{1, 1, 1} {
 		launch.Cluster = dim(s.Cluster)
 	}

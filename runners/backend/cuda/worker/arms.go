@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -81,22 +80,13 @@ func (s *session) arms() error {
 	for _, e := range arms {
 		reply := &ArmReply{Name: e.Name, Differs: e.differs, Shapes: map[string]runners.ArmSamples{}}
 		for j, b := range f.benches {
-			reply.Shapes[b.shape.Name] = samplesOf(f.baseline.times[j], e.times[j])
+			reply.Shapes[b.shape.Name] = runners.NewArmSamples(f.baseline.times[j], e.times[j])
 		}
 		if err := s.send(Reply{Arm: reply}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func samplesOf(baseline, arm []float64) runners.ArmSamples {
-	var s runners.ArmSamples
-	for i, took := range arm {
-		s.Ratios = append(s.Ratios, baseline[i]/took)
-	}
-	s.Micros = slices.Sorted(slices.Values(arm))[len(arm)/2]
-	return s
 }
 
 // A field is the process of the arms and the memory of their launches.
@@ -225,6 +215,7 @@ func (f *field) slotSize(shape manifest.Shape, head int) (int, error) {
 			if m, err = a.Built.Joined(f.request.Manifest); err != nil {
 				return 0, err
 			}
+			m = m.On(f.session.sms)
 		}
 		scratch, err := scratchOf(m, a.Built, shape)
 		if err != nil {
@@ -275,6 +266,7 @@ func (f *field) enter(e *entrant) error {
 	if e.manifest, err = e.Built.Joined(f.request.Manifest); err != nil {
 		return err
 	}
+	e.manifest = e.manifest.On(f.session.sms)
 	e.start(len(f.benches))
 	if err := f.process.Load(e.Built); err != nil {
 		return blame(f.process, err)
@@ -292,7 +284,7 @@ func (f *field) enter(e *entrant) error {
 			e.times[b.number] = append(e.times[b.number], took.Seconds()*1e6)
 		}
 		got, want := oracle.TargetOf(b.problem.Args, b.batch.Layout, b.places.Slice(0, 1)), oracle.TargetOf(b.problem.Args, b.batch.Layout, b.beside.Slice(0, 1))
-		errors, _, err := f.oracle.Compare(b.problem, got, want, interleave.Twice(f.session.manifest.ToleranceOf))
+		errors, _, err := f.oracle.Compare(got, want, interleave.Twice(f.session.manifest.ToleranceOf))
 		if err != nil {
 			return err
 		}

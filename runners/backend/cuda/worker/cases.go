@@ -235,7 +235,7 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 	slot := func(i int) oracle.Target { return oracle.TargetOf(p.Args, batch.Layout, d.places.Slice(i, 1)) }
 	equal := func(a, b int) (same bool, err error) {
 		err = runners.Spend(d.spent, gates.WorkComparisons, func() error {
-			_, all, err := d.oracle.Compare(p, slot(a), slot(b), d.manifest.ToleranceOf)
+			_, all, err := d.oracle.Compare(slot(a), slot(b), d.manifest.ToleranceOf)
 			same = err == nil && all[0]
 			return err
 		})

@@ -1,7 +1,10 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
@@ -14,33 +17,67 @@ import (
 // or the reference when the caller wants to know whether the tool works at all. Everything runs in
 // one process because the tools need that. Nothing judges what the kernel computes here.
 func (s *session) launches() error {
-	k := s.reference
-	if s.request.Candidate != nil {
-		var err error
-		if k, err = side.Load(s.ctx, s.stream, s.candidate, *s.request.Candidate, s.request.Timeout); err != nil {
-			return err
-		}
-	}
-	if k == nil {
+	if s.request.Candidate == nil && s.reference == nil {
 		return s.drawInputs()
 	}
-	for _, c := range s.request.Cases {
-		args, err := s.arguments(c)
-		if err != nil {
+	candidate, err := s.launched(s.candidate, s.request.Candidate)
+	if err != nil {
+		return err
+	}
+	baseline := candidate
+	if s.request.Both {
+		if baseline, err = s.launched(s.baseline, s.request.Baseline); err != nil {
 			return err
 		}
-		for range s.request.Launch {
+	}
+	for _, c := range s.request.Cases {
+		if err := s.draw(c, candidate, baseline); err != nil {
+			return err
+		}
+		order := slices.Repeat([]*launched{candidate}, s.request.Launch)
+		if s.request.Both {
+			order = append(slices.Repeat([]*launched{baseline, candidate}, s.request.Launch), baseline, candidate, baseline)
+		}
+		for _, l := range order {
+			launch := s.together
 			if s.request.Apart {
-				err = s.apart(k, c, args)
-			} else {
-				err = s.together(k, c, args)
+				launch = s.apart
 			}
-			if err != nil {
+			if err := launch(l.kernel, c, l.args); err != nil {
 				return fmt.Errorf("%s, seed %d, %s inputs: %w", c.Shape, c.Seed, c.Distribution, err)
 			}
 		}
 	}
 	return nil
+}
+
+// A launched kernel is a side's, or the reference, which was built from no side.
+type launched struct {
+	kernel   *side.Kernel
+	manifest *manifest.Manifest
+	built    *side.Built
+	args     []tensor.Arg // of the current case
+}
+
+func (s *session) launched(m *manifest.Manifest, built *side.Built) (l *launched, err error) {
+	l = &launched{kernel: s.reference, manifest: m, built: built}
+	if built != nil {
+		l.kernel, err = side.Load(s.ctx, s.stream, m, *built, s.request.Timeout)
+	}
+	return l, err
+}
+
+// draw draws the inputs of a case for each kernel, at the same time: on the host they take longer than the launches.
+func (s *session) draw(c Case, kernels ...*launched) error {
+	var drawing sync.WaitGroup
+	failures := make([]error, len(kernels))
+	for i, l := range kernels {
+		if slices.Index(kernels, l) == i {
+			drawing.Go(func() { l.args, failures[i] = s.arguments(l, c) })
+		}
+	}
+	drawing.Wait()
+	return errors.Join(failures...)
 }
 
 // drawInputs launches the judge's own kernels, where the reference is none that could be launched.
@@ -65,17 +102,17 @@ func (s *session) drawInputs() error {
 }
 
 // arguments is a case as the kernel takes it.
-func (s *session) arguments(c Case) ([]tensor.Arg, error) {
-	if s.request.Candidate != nil {
-		serving, err := s.request.Candidate.Serving(s.candidate, c.Shape.Dims)
+func (s *session) arguments(l *launched, c Case) ([]tensor.Arg, error) {
+	if l.built != nil {
+		serving, err := l.built.Serving(l.manifest, c.Shape.Dims)
 		if err != nil {
 			return nil, err
 		}
-		p, err := tensor.NewProblem(s.candidate, c.Shape, serving.Toggles, c.Distribution, c.Seed)
+		p, err := tensor.NewProblem(l.manifest, c.Shape, serving.Toggles, c.Distribution, c.Seed)
 		if err != nil {
 			return nil, err
 		}
-		scratch, err := tensor.Scratch(s.candidate, serving.Variant, c.Shape, serving.Toggles)
+		scratch, err := tensor.Scratch(l.manifest, serving.Variant, c.Shape, serving.Toggles)
 		return append(p.Args, scratch...), err
 	}
 	p, err := tensor.Outline(s.manifest, c.Shape, nil)

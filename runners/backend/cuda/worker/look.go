@@ -24,12 +24,10 @@ func (d *caseSession) dump(evidence gates.Case, p *tensor.Problem, batch *oracle
 		return err
 	}
 	var want [][]float64
-	for i, a := range reference.Args {
-		if a.Array() && a.Writes() {
-			values := make([]float64, a.Elements)
-			tensor.Decode(a.DType, values, reference.Layout.Array(expected, i))
-			want = append(want, values)
-		}
+	for _, o := range tensor.Outputs(reference.Args) {
+		values := make([]float64, o.Elements)
+		tensor.Decode(o.DType, values, reference.Layout.Array(expected, o.Of))
+		want = append(want, values)
 	}
 	l := &runners.CaseDump{Case: evidence, Outputs: runners.DumpedOutputs(p.Args, want)}
 	keep := func(slot int, to func(*runners.DumpedOutput, []byte)) error {
@@ -37,12 +35,8 @@ func (d *caseSession) dump(evidence gates.Case, p *tensor.Problem, batch *oracle
 		if err != nil {
 			return err
 		}
-		at := 0
-		for i, a := range p.Args {
-			if a.Array() && a.Writes() {
-				to(&l.Outputs[at], batch.Layout.Array(data, i))
-				at++
-			}
+		for k, o := range tensor.Outputs(p.Args) {
+			to(&l.Outputs[k], o.Values(batch.Layout.Array(data, o.Of)))
 		}
 		return nil
 	}

@@ -21,6 +21,7 @@ import (
 const (
 	TaskCases  = "cases"  // compare the candidate's outputs, and estimate how long launches take
 	TaskRound  = "round"  // measure one round
+	TaskEnergy = "energy" // measure the energy of launches
 	TaskArms   = "arms"   // time many candidates of a search next to each other
 	TaskLaunch = "launch" // launch the candidate, or the reference if there is none, under a tool
 )
@@ -47,6 +48,7 @@ type Request struct {
 	Separation    gates.Separation    `json:"separation"`        // of two right outputs on a timed input
 	Seed          uint64              `json:"seed,omitempty"`
 	Launch        int                 `json:"launches,omitempty"`
+	Both          bool                `json:"both,omitempty"`  // launch: also the baseline, in turn; after the others, baseline, candidate and baseline
 	Tune          bool                `json:"tune,omitempty"`  // cases: time the planned shapes as a round does, one launch a sample
 	Apart         bool                `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
 
@@ -81,6 +83,8 @@ type Case struct {
 type Plan struct {
 	Shape manifest.Shape `json:"shape"`
 	Batch int            `json:"batch"`
+	// Repeat means that passes are repeated and no launch runs alone.
+	Repeat bool `json:"repeat,omitempty"`
 }
 
 // A Reply is one line of the reply. The last line has Done or Error.
@@ -93,6 +97,7 @@ type Reply struct {
 	Spent    gates.Spent        `json:"spent,omitempty"`    // with Micros: of the whole task
 	Measured bool               `json:"measured,omitempty"` // all timing is done; the round follows
 	Round    *gates.Round       `json:"round,omitempty"`
+	Energy   *gates.Energy      `json:"energy,omitempty"`
 	Arm      *ArmReply          `json:"arm,omitempty"`
 	Done     bool               `json:"done,omitempty"`
 	Error    string             `json:"error,omitempty"`
@@ -106,6 +111,8 @@ func (r Reply) Failure() *gates.Failure {
 		return r.Case.Failure
 	case r.Round != nil:
 		return r.Round.Failure
+	case r.Energy != nil:
+		return r.Energy.Failure
 	}
 	return nil
 }

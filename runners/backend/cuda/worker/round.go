@@ -130,6 +130,7 @@ type bench struct {
 	drawn     []uint64
 	dist      distribution.Kind
 	spare     *[]*output
+	direct    *direct // nil where outputs are kept until everything is measured
 }
 
 func (s *session) newBench(plan Plan, id int) (*bench, error) {
@@ -137,7 +138,16 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	scratch, err := s.scratchSize(gates.SideCandidate, plan.Shape)
+	if err != nil {
+		return nil, err
+	}
+	size := tensor.NewLayout(p.Args, 0).Size
+	plan.Batch = fittingBatch(plan.Batch, size+scratch, s.memory/uint64(len(s.request.Plans)))
 	b := &bench{session: s, id: id, problem: p, alone: map[rune]driver.Buffer{}, spare: new([]*output)}
+	if plan.Batch == 1 && checkedAtOnce(size, len(s.request.Distributions)) {
+		b.direct = &direct{}
+	}
 	b.series = &gates.Series{Shape: plan.Shape.Name, Batch: plan.Batch, Cold: true, Seed: s.rng.Uint64() >> 16}
 	for _, d := range s.request.Distributions {
 		b.series.Distributions = append(b.series.Distributions, string(d))
@@ -149,8 +159,10 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 		Pairs: s.request.Pairs, Warm: warmUps, References: references,
 		Separation: s.request.Separation, Apart: interleave.Room(b.batch.Layout.Size, references, apart), Now: time.Now, Spent: s.spent,
 	}, s.rng)
-	if b.again, err = s.oracle.NewInputBatch(p, 1); err != nil {
-		return nil, err
+	if b.direct == nil {
+		if b.again, err = s.oracle.NewInputBatch(p, 1); err != nil {
+			return nil, err
+		}
 	}
 	if b.reference, err = s.newReference(p); err != nil {
 		return nil, err
@@ -165,7 +177,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 		if slots[letter], err = s.newSlots(letter, process, id, plan.Batch, bytes, plan.Shape); err != nil {
 			return nil, err
 		}
-		if plan.Batch > 1 && letter != gates.SideControl {
+		if plan.Batch > 1 && letter != gates.SideControl && !plan.Repeat {
 			if b.alone[letter], err = process.NewSingleSlot(s.ctx, id, bytes); err != nil {
 				return nil, fmt.Errorf("making the slot of side %c for launches that run alone: %w", letter, err)
 			}
@@ -202,6 +214,9 @@ func (s *session) newPlaces(slots map[rune][]driver.Buffer, regions map[rune]scr
 
 func (b *bench) Draw(dist distribution.Kind, seeds []uint64) error {
 	b.drawn, b.dist = seeds, dist
+	if b.direct != nil {
+		b.direct.checked = nil
+	}
 	if err := b.batch.Draw(dist, seeds); err != nil {
 		return err
 	}
@@ -274,7 +289,7 @@ func (b *bench) target(letter rune, launches int) oracle.Target {
 
 func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	cand := b.target(gates.SideCandidate, launches)
-	errors, same, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, launches), b.manifest.ToleranceOf)
+	errors, same, err := b.oracle.Compare(cand, b.target(gates.SideBaseline, launches), b.manifest.ToleranceOf)
 	if err != nil {
 		return nil, err
 	}
@@ -310,14 +325,15 @@ func (b *bench) far(cand oracle.Target, errors []*gates.Errors) ([]int, error) {
 	if !slices.ContainsFunc(errors, func(e *gates.Errors) bool { return e.Bad > 0 }) {
 		return far, nil
 	}
-	again, _, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, len(errors)), interleave.Twice(b.manifest.ToleranceOf))
+	again, _, err := b.oracle.Compare(cand, b.target(gates.SideBaseline, len(errors)), interleave.Twice(b.manifest.ToleranceOf))
 	for i, e := range again {
 		far[i] = e.Bad
 	}
 	return far, err
 }
 
-func (b *bench) Throttled() bool { return b.throttled() }
+// State implements [interleave.Bench].
+func (b *bench) State() interleave.State { return b.state() }
 
 // An output is a copy of one slot of the candidate and one of the baseline, with the seed and the
 // distribution of their inputs.
@@ -330,6 +346,9 @@ type output struct {
 }
 
 func (b *bench) Keep(launch int) (interleave.Kept, error) {
+	if b.direct != nil {
+		return b.checkAtOnce()
+	}
 	o, err := b.spareOutput()
 	if err != nil {
 		return nil, err

@@ -73,6 +73,8 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 			return s.cases()
 		case TaskRound:
 			return s.round()
+		case TaskEnergy:
+			return s.energy()
 		case TaskArms:
 			return s.arms()
 		case TaskLaunch:

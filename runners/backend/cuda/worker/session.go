@@ -29,15 +29,18 @@ type session struct {
 	rng       *rand.Rand
 	litter    *rand.Rand // for the content of scratch
 
+	sms       int // of the GPU
 	ctx       *driver.Context
 	stream    *driver.Stream
 	gpu       *nvml.Device // nil if NVML does not work
+	meter     *meter       // nil before it is needed, or if there is no sensor
 	oracle    *oracle.Oracle
 	reference *side.Kernel
 	python    *pyref.Client // nil where the reference is on the device
 	handed    driver.Buffer // memory that its process has, too
 	sides     map[rune]*side.Process
 	spent     gates.Spent
+	memory    uint64 // of the GPU
 }
 
 const maxPadding = 64 << 20
@@ -48,6 +51,7 @@ func (s *session) startSides() error {
 	s.rng, s.litter = rand.New(rand.NewPCG(s.request.Seed, 1)), rand.New(rand.NewPCG(s.request.Seed, 2))
 	s.sides = map[rune]*side.Process{}
 	round := s.request.Task == TaskRound
+	flush := round || s.request.Task == TaskEnergy || s.request.Tune
 	who := map[rune]string{gates.SideCandidate: string(runners.Candidate)}
 	if s.request.Baseline != nil {
 		who[gates.SideBaseline] = string(runners.Baseline)
@@ -76,7 +80,7 @@ func (s *session) startSides() error {
 			built = s.request.Candidate
 		}
 		p, err := side.Start(who[letter], s.request.Program, os.Environ(), side.Setup{
-			Manifest: s.request.Manifest, Own: built.Manifest, Timeout: s.request.Timeout, Padding: s.rng.Int64N(maxPadding), Flush: round || s.request.Tune,
+			Manifest: s.request.Manifest, Own: built.Manifest, Timeout: s.request.Timeout, Padding: s.rng.Int64N(maxPadding), Flush: flush,
 		})
 		if err != nil {
 			return err
@@ -106,6 +110,8 @@ func (s *session) open(c *driver.Context) error {
 	if err != nil {
 		return err
 	}
+	s.memory, s.sms = p.TotalMemory, p.SMs
+	s.manifest, s.candidate, s.baseline = s.manifest.On(s.sms), s.candidate.On(s.sms), s.baseline.On(s.sms)
 	if library, err := nvml.Open(); err == nil {
 		if gpu, err := library.DeviceByPCI(p.PCIBusID); err == nil {
 			s.gpu = &gpu
@@ -216,11 +222,25 @@ func (s *session) fitness() *gates.Fitness {
 	return f
 }
 
-// throttled reports whether the GPU is throttled at this moment.
-func (s *session) throttled() bool {
+// state reads the GPU between two blocks. Values that cannot be read are left out.
+func (s *session) state() (now interleave.State) {
 	if s.gpu == nil {
-		return false
+		return now
 	}
-	r, err := s.gpu.Reasons()
-	return err == nil && r.Throttling() != 0
+	if r, err := s.gpu.Reasons(); err == nil {
+		now.Throttled = r.Throttling() != 0
+	}
+	if mhz, err := s.gpu.Clock(nvml.SMClock); err == nil {
+		now.MHz = float64(mhz)
+	}
+	if celsius, err := s.gpu.Temperature(); err == nil {
+		now.Celsius = float64(celsius)
+	}
+	if s.meter == nil {
+		s.meter = meterOf(s.gpu)
+	}
+	if s.meter != nil && s.meter.power != nil {
+		now.Watts, _ = s.meter.power()
+	}
+	return now
 }

@@ -38,7 +38,7 @@ typedef int CUmemAllocationHandleType, CUmemAllocationGranularity_flags;
 typedef struct { int type, id; } CUmemLocation;
 typedef struct { int type, requestedHandleTypes; CUmemLocation location; void *win32HandleMetaData; char allocFlags[8]; } CUmemAllocationProp;
 typedef struct { CUmemLocation location; int flags; } CUmemAccessDesc;
-typedef struct { int id; char pad[4]; union { char pad[64]; struct { unsigned x, y, z; } clusterDim; int cooperative; } value; } CUlaunchAttribute;
+typedef struct { int id; char pad[4]; union { char pad[64]; struct { unsigned x, y, z; } clusterDim; int cooperative, programmaticStreamSerializationAllowed, priority; unsigned sharedMemCarveout; } value; } CUlaunchAttribute;
 typedef struct {
 	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
 	CUstream hStream;
@@ -50,7 +50,7 @@ typedef struct {
 /* --- what the tests read and set --- */
 
 typedef struct {
-	uint32_t grid[3], block[3], cluster[3], shared, cooperative;
+	uint32_t grid[3], block[3], cluster[3], shared, cooperative, programmatic, priority, carveout, unused;
 	uint64_t function, stream, count, size;
 	uint8_t params[512];
 } launch_record;
@@ -334,7 +334,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
 	ON_STREAM(s);
 	if (extra)
 		return 1;
-	launch_record r = {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, shared, 0, 0, 0, 0, 0, {0}};
+	launch_record r = {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, shared, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}};
 	return launch(&r, st, (struct kernel *)f, params);
 }
 #ifndef FAKE_OLD
@@ -344,11 +344,17 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, 
 	if (extra || c->numAttrs < 1)
 		return 1;
 	launch_record r = {{c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, {0},
-		c->sharedMemBytes, 0, 0, 0, 0, 0, {0}};
+		c->sharedMemBytes, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}};
 	for (unsigned i = 0; i < c->numAttrs; i++) {
 		const CUlaunchAttribute *a = &c->attrs[i];
 		if (a->id == 2)
 			r.cooperative = a->value.cooperative;
+		else if (a->id == 6)
+			r.programmatic = a->value.programmaticStreamSerializationAllowed;
+		else if (a->id == 8)
+			r.priority = a->value.priority;
+		else if (a->id == 14)
+			r.carveout = a->value.sharedMemCarveout;
 		else if (a->id == 4)
 			memcpy(r.cluster, &a->value.clusterDim, sizeof r.cluster);
 		else

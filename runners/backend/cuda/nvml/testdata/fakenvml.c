@@ -19,6 +19,7 @@ typedef struct { unsigned pid; unsigned long long usedGpuMemory; unsigned gpuIns
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
 typedef struct { nvmlDevice_t device; unsigned long long eventType, eventData; unsigned gpuInstanceId, computeInstanceId; } nvmlEventData_t;
 typedef struct { unsigned version; nvmlTemperatureSensors_t sensorType; int temperature; } nvmlTemperature_t;
+typedef struct { unsigned fieldId, scopeId; long long timestamp, latencyUsec; int valueType; nvmlReturn_t nvmlReturn; union { double dVal; unsigned uiVal; unsigned long long ullVal; } value; } nvmlFieldValue_t;
 #endif
 
 #ifndef FAKE_GPUS
@@ -98,6 +99,21 @@ nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t d, nvmlTemperature_t *t)
 }
 #endif
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t d, unsigned int *mw) { ASK(d); *mw = 123456; return 0; }
+nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t d, unsigned long long *mj) { ASK(d); *mj = (5ull << 32) + 250; return 0; }
+nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t d, int n, nvmlFieldValue_t *f)
+{
+	ASK(d);
+	if (n != 1)
+		return 2;
+#ifdef FAKE_OLD
+	f->nvmlReturn = f->fieldId == 186 ? 3 : 2;
+#else
+	f->nvmlReturn = f->fieldId == 186 ? 0 : 2;
+	f->valueType = 1;
+	f->value.uiVal = 654321;
+#endif
+	return 0;
+}
 #ifndef FAKE_OLD
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned int *n, nvmlProcessInfo_t *p)
 {

@@ -1,0 +1,48 @@
+package gather
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// explain counts what both sides do where the times differ. It reports whether there was anything to do.
+// What goes wrong is no fault of the run: the explanation says it.
+func (g *gatherer) explain(ctx context.Context) (done bool, err error) {
+	shapes := gates.ToExplain(g.job.Policy, g.evidence)
+	if len(shapes) == 0 {
+		return false, nil
+	}
+	g.progress.Report(runners.Event{Gate: gates.GateProfile, Text: "explaining the difference"})
+	ask := runners.Explanation{Shapes: shapes}
+	profile := g.rule.Gates.Profile
+	if profile != nil {
+		ask.Metrics = profile.Metrics()
+	}
+	within, cancel := limit(ctx, g.rule.Gates.Performance.Explain.Timeout)
+	defer cancel()
+	start := time.Now()
+	found, counted, err := g.backend.Explain(within, ask, g.progress)
+	if ctx.Err() != nil {
+		return true, fmt.Errorf("gathering evidence about %s: %w", g.job.Manifest.Name, context.Cause(ctx))
+	}
+	if err != nil {
+		found = &gates.Explained{Skipped: err.Error()}
+	}
+	found.Seconds = time.Since(start).Seconds()
+	g.evidence.Explained = found
+	g.took(gates.StepExplain, time.Since(start))
+	if profile != nil && counted != nil && g.evidence.Profile == nil && subset(profile.Shapes.Pick(g.job.ShapeNames()), shapes) {
+		g.evidence.Profile = counted
+	}
+	return true, nil
+}
+
+// subset reports whether all of the names are in the list.
+func subset(names, list []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
+}
