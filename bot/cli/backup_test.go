@@ -97,7 +97,7 @@ func TestBackup(t *testing.T) {
 	got := strings.ReplaceAll(all.String(), dir, "/tmp")
 	got = regexp.MustCompile(`20[23]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`).ReplaceAllString(got, "2026-01-02T03:04:05Z")
 	got = regexp.MustCompile(`kernelgate-202[6-9]\d{4}T\d{6}Z`).ReplaceAllString(got, "kernelgate-20260102T030405Z")
-	got = regexp.MustCompile(`[\d.]+ [kM]B`).ReplaceAllString(got, "N kB")
+	got = regexp.MustCompile(`[\d.]+ [KM]iB`).ReplaceAllString(got, "N KiB")
 	golden(t, "bot/cli/testdata/backup.txt", got)
 }
 

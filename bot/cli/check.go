@@ -84,7 +84,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				verdicts = append(verdicts, r.Verdict)
 				status = max(status, severity(r.Verdict))
 				if asJSON {
-					return json.NewEncoder(stdout).Encode(r.Verdict)
+					return json.NewEncoder(stdout).Encode(r.ForPrograms())
 				}
 				fmt.Fprint(stdout, report.Terminal(r.Verdict, terminalOptions(stdout)))
 				if timings {
@@ -102,7 +102,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				return usage.Errorf("kernelgate: no kernel was checked: --runner %s leaves out every kernel", opt.Runner)
 			}
 			if checked == 0 && asJSON {
-				return json.NewEncoder(stdout).Encode(gates.Verdict{Schema: gates.VerdictSchema, Outcome: gates.Pass, Summary: "No kernel changed."})
+				return json.NewEncoder(stdout).Encode(check.NothingChanged())
 			}
 			if table := report.TerminalCompilers(verdicts, terminalOptions(stdout)); table != "" && !asJSON {
 				fmt.Fprint(stdout, "\nEvery kernel with the new compiler, worst first:\n\n"+table)
@@ -154,7 +154,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	}
 	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
 	f.BoolVar(&timings, "timings", false, "also print where the time of the check went, by step and kind of work")
-	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, one line per kernel")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON, one line per kernel (gates/result/result.schema.json)")
 	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the event, and write checks, a comment and the step summary")
 	f.BoolVar(&dryRun, "dry-run", false, "with --github: print the statuses or checks and the comment instead of writing them to GitHub")
 	return cmd

@@ -27,27 +27,30 @@ func compareCommand(stdout io.Writer) *cobra.Command {
 		Example: "  kernelgate compare results/20260102T030405Z results/20260103T030405Z\n  kernelgate compare evidence/stage5.json evidence/stage6.json --policy h200",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			var policy *policy.Policy
-			file := ""
-			if policyName != "" {
-				var err error
-				if policy, file, err = check.ReadPolicy(policyName); err != nil {
-					return err
-				}
+			policy, file, err := optionalPolicy(policyName)
+			if err != nil {
+				return err
 			}
 			var runs [2]report.Result
 			for i, arg := range args {
-				var err error
 				if runs[i], err = readRun(arg, policy, file); err != nil {
 					return err
 				}
 			}
-			_, err := fmt.Fprint(stdout, report.CompareRuns(runs[0], runs[1], terminalOptions(stdout)))
+			_, err = fmt.Fprint(stdout, report.CompareRuns(runs[0], runs[1], terminalOptions(stdout)))
 			return err
 		},
 	}
 	policyFlag(cmd, &policyName, " to judge both by (default: use the verdict.json next to each evidence file)")
 	return cmd
+}
+
+// optionalPolicy reads a policy; it returns nil if none is named.
+func optionalPolicy(name string) (*policy.Policy, string, error) {
+	if name == "" {
+		return nil, "", nil
+	}
+	return check.ReadPolicy(name)
 }
 
 // readRun reads a folder of results or a file of evidence. If there is no policy, it also reads the

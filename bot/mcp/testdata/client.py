@@ -1,0 +1,33 @@
+# Uses the client against the server of TestPythonClient.
+import kernelgate
+
+broken = kernelgate.check("sdpa_cpu", files={"sdpa.c": "this is no C\n"})
+assert broken.verdict == "DEFER" and broken.reason == "build" and not broken.passed, broken
+assert broken.failures[0].kind == "compile" and broken.failures[0].first_bad["line"] == 1, broken.failures
+assert "<b>DEFER</b>" in broken._repr_html_() and broken._repr_markdown_().startswith("DEFER (build)"), broken.text
+
+client = kernelgate.Client()
+assert client.describe()["kernels"] == ["kernels/sdpa_cpu"]
+assert client.describe("sdpa_cpu")["shapes"][0]["roofline_us"] > 0
+assert [t["outcome"] for t in client.history("sdpa_cpu")] == ["DEFER"]
+
+table = kernelgate._result(
+    {
+        "kernel": "k", "outcome": "PASS", "summary": "<faster>", "later": 1,
+        "shapes": [{"shape": "a<b", "role": "target", "status": "pass", "baseline_us": 2.0, "later": 2, "speedup": {"low": 0.1, "mid": 0.2, "high": 0.3}}],
+    },
+    "PASS",
+)
+assert table.passed and "&lt;faster&gt;" in table._repr_html_() and "<td>+20.0% [+10.0%, +30.0%]</td>" in table._repr_html_(), table._repr_html_()
+
+for wrong, says in (
+    (lambda: client.check("sdpa_cpu", files={"reference.c": "x"}), "cannot be changed"),
+    (lambda: kernelgate.Client(token="not one of the tokens").describe(), "401"),
+):
+    try:
+        wrong()
+    except kernelgate.Refused as refused:
+        assert says in str(refused), refused
+    else:
+        raise AssertionError(says)
+print("fine")
