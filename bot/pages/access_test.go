@@ -90,12 +90,13 @@ func (w *world) login(site, who string) string {
 // addresses returns every route, with the names of private things.
 func addresses(jobs map[string]string) []string {
 	list := []string{"/changes/pr-1-7", "/kernels/org/kernels", "/kernels/org/kernels/kernels/sdpa", "/badge/org/kernels/kernels/sdpa.svg", "/policy?change=pr-1-7",
-		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/compare?a=1111111&b=2222222", "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json", "/runs/" + jobs["first"] + "/intervals.svg"}
+		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/compare?a=1111111&b=2222222", "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json", "/runs/" + jobs["first"] + "/intervals.svg", "/runs/" + jobs["first"] + "/intervals.png", "/runs/" + jobs["first"] + "/preview.png",
+		"/api/v1/runs/" + jobs["first"] + "/result"}
 	for _, job := range jobs {
 		list = append(list, "/runs/"+job)
 	}
 	for _, path := range slices.Clone(list) {
-		if !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".svg") {
+		if !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".svg") && !strings.HasSuffix(path, ".png") && !strings.HasPrefix(path, "/api/") {
 			list = append(list, "/api/v1"+path)
 		}
 	}

@@ -2,8 +2,11 @@ package pages_test
 
 import (
 	"encoding/xml"
+	"image/png"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -39,7 +42,18 @@ func TestIntervalsAlone(t *testing.T) {
 			t.Errorf("the picture holds <%s>", e.Name.Local)
 		}
 	}
-	if answer, _ := w.get(site + "/runs/" + jobs["running"] + "/intervals.svg"); answer.StatusCode != http.StatusNotFound {
-		t.Errorf("of a run without intervals: %s", answer.Status)
+	for _, name := range []string{"intervals.png", "intervals.png?look=dark", "preview.png"} {
+		answer, data := w.get(site + "/runs/" + jobs["first"] + "/" + name)
+		if _, err := png.DecodeConfig(strings.NewReader(data)); err != nil || answer.Header.Get("Content-Type") != "image/png" {
+			t.Errorf("%s: %s, %v, %v", name, answer.Status, answer.Header, err)
+		}
+		if dir := os.Getenv("KERNELGATE_PICTURES"); dir != "" {
+			w.no(os.WriteFile(filepath.Join(dir, strings.ReplaceAll(name, "?look=", "-")+".png"), []byte(data), 0o644))
+		}
+	}
+	for _, name := range []string{"intervals.svg", "intervals.png", "preview.png"} {
+		if answer, _ := w.get(site + "/runs/" + jobs["running"] + "/" + name); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("%s of a run without a verdict: %s", name, answer.Status)
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates/number"
 )
@@ -91,27 +90,6 @@ func badgeSVG(name, word, colour string) string {
 		`<rect width="%d" height="20" fill="#3d444d"/><rect x="%d" width="%d" height="20" fill="%s"/>`+
 		`<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle"><text x="%d" y="14">%s</text><text x="%d" y="14">%s</text></g></svg>`+"\n",
 		left+right, text(name), word, text(name), word, left, left, right, colour, left/2, text(name), left+right/2, word)
-}
-
-// alonePolicy allows inline styles in a picture that is embedded in a different page.
-const alonePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-
-// intervals serves the chart of a run's intervals, for use in a comment.
-func (s *Server) intervals(w http.ResponseWriter, r *http.Request) {
-	row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	p := s.drawn(r.Context(), row)
-	if p.Forest == "" {
-		s.fail(w, r, ErrNotFound)
-		return
-	}
-	w.Header().Set("Content-Type", "image/svg+xml")
-	w.Header().Set("Content-Security-Policy", alonePolicy)
-	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
-	_, _ = w.Write([]byte(chart.Alone(string(p.Forest)))) // the client may have hung up
 }
 
 // atom is an Atom feed of the last verdicts.

@@ -34,12 +34,12 @@ type Folder struct {
 	lessons map[string]string
 
 	mu      sync.Mutex
-	results map[string]*result // by their name in URLs
-	skipped map[string]string  // reason, by path
+	results map[string]*storedRun // by their name in URLs
+	skipped map[string]string     // reason, by path
 }
 
-// A result is one run.
-type result struct {
+// A storedRun is one run.
+type storedRun struct {
 	row      ledger.RunRow
 	evidence string // path of the file
 	verdict  []byte
@@ -60,7 +60,7 @@ func OpenFolder(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons 
 	if !info.IsDir() {
 		return nil, fmt.Errorf("opening the results: %s is not a folder (name the folder that holds evidence.json, or one above it)", dir)
 	}
-	f := &Folder{dir: dir, judge: judge, lessons: lessons, results: map[string]*result{}}
+	f := &Folder{dir: dir, judge: judge, lessons: lessons, results: map[string]*storedRun{}}
 	if err := f.read(context.Background()); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (f *Folder) Count() int {
 func (f *Folder) read(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen, skipped := map[string]*result{}, map[string]string{}
+	seen, skipped := map[string]*storedRun{}, map[string]string{}
 	err := filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -114,7 +114,7 @@ func (f *Folder) read(ctx context.Context) error {
 				seen[name] = old
 				return nil
 			}
-			var r *result
+			var r *storedRun
 			if r, err = f.parse(path, name, stamp); err == nil {
 				seen[name] = r
 				return nil
@@ -161,7 +161,7 @@ func stampOf(paths ...string) (string, error) {
 
 // parse reads evidence with the verdict next to it. Without one it judges the evidence, if there is
 // a judge.
-func (f *Folder) parse(path, name, stamp string) (*result, error) {
+func (f *Folder) parse(path, name, stamp string) (*storedRun, error) {
 	data, err := results.Read(path)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (f *Folder) parse(path, name, stamp string) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &result{evidence: path, stamp: stamp}
+	r := &storedRun{evidence: path, stamp: stamp}
 	var v *gates.Verdict
 	if at := &e.Provenance.Head; at.Lesson == "" {
 		at.Lesson = f.lessons[at.Variant]

@@ -198,7 +198,7 @@ func TestFormsAgree(t *testing.T) {
 	for form, least := range map[string]int{
 		"the verdict": 1000, "report.md": 1000, "check in a terminal": 1000, "judge in a terminal": 500, "all details in a terminal": 1000, "the comment": 1000, "a check run": 1000, "the run's page": 1000,
 		"the picture of the intervals": 500, "the API": 1000, "the badge": 50, "HISTORY.md": 200, "history in a terminal": 200, "the kernel's page": 200,
-		"compare in a terminal": 200, "the compare page": 200, "the API of compare": 200,
+		"compare in a terminal": 200, "the compare page": 200, "the API of compare": 200, "the matrix of kinds": 500, "the table of the history": 100,
 	} {
 		if count.byForm[form] < least {
 			t.Errorf("%s: only %d figures were found, want %d: its parser has lost sight of them", form, count.byForm[form], least)
@@ -261,6 +261,7 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 			hold("a check run", r.markdown(c.Title+"\n\n"+c.Summary+"\n\n"+c.Text))
 		}
 		hold("the run's page", r.page(page("/runs/"+p.name)), allFigures...)
+		holdMatrix(t, count, p, page("/runs/"+p.name))
 		holdSteps(t, "the run's page", p, htmlText(page("/runs/"+p.name)))
 		// The picture is missing if there are no intervals.
 		if status, picture := get("/runs/" + p.name + "/intervals.svg"); status == http.StatusOK {
@@ -269,6 +270,7 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 		hold("the API", inJSON(t, page("/api/v1/runs/"+p.name), r.names), ofJSON...)
 		hold("the badge", inBadge(t, page("/badge/results/all/"+p.name+".svg"), p.verdict))
 		holdHistory(t, count, p, all, page("/kernels/results/all/"+p.name))
+		holdPast(t, count, p, page("/kernels/results/all/"+p.name))
 		if i > 0 {
 			holdComparison(t, count, pieces[i-1], p, page)
 		}

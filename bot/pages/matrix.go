@@ -60,9 +60,15 @@ func (m *Matrix) whole() *Matrix {
 func speedMatrix(rows []gates.Comparison, e *gates.Evidence) *Matrix {
 	m := &Matrix{}
 	for _, c := range rows {
-		for _, k := range kindsOf(c, e) {
+		kinds := kindsOf(c, e)
+		var gains []number.Bounded
+		for _, k := range kinds {
+			gains = append(gains, number.Bounded{Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper})
+		}
+		texts := number.Gains(gains)
+		for i, k := range kinds {
 			cell := m.cell(c.Shape, c.Dims, k.Kind)
-			cell.Text, cell.Class = k.Speedup.Gain(), warmth(k.Speedup.Value)
+			cell.Text, cell.Class = strings.Replace(texts[i], number.Slower, " slower", 1), warmth(k.Speedup.Value) // may be broken in a narrow cell
 			if c.KindLimit != nil && k.Speedup.Value < *c.KindLimit {
 				cell.Text = "✗ " + cell.Text
 			}
@@ -135,7 +141,7 @@ func normText(norm float64) string {
 
 func caseCell(sum gates.CaseRow) MatrixCell {
 	cell := MatrixCell{Text: normText(sum.Norm), Class: "good"}
-	cell.Hint = fmt.Sprintf("worst |error| %.3g, mean %.3g", sum.MaxAbs, sum.MeanAbs)
+	cell.Hint = fmt.Sprintf("max error %.3g, mean %.3g", sum.MaxAbs, sum.MeanAbs)
 	if sum.Problem != "" {
 		cell.Hint += "; " + sum.Problem
 	}

@@ -76,20 +76,11 @@ func (s *Server) Handler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	for _, route := range s.Routes() {
 		mux.HandleFunc("GET "+route.Pattern, s.html(route.name, route.page))
-		if route.name != "" {
-			pattern := strings.TrimSuffix(route.Pattern, "{$}")
-			mux.HandleFunc("GET /api/v1"+strings.TrimSuffix(pattern, "/"), s.json(route.page))
-		}
 	}
-	mux.HandleFunc("GET /runs/{job}/evidence.json", s.download("evidence"))
-	mux.HandleFunc("GET /runs/{job}/verdict.json", s.download("verdict"))
-	mux.HandleFunc("GET /live", s.watchHome)
-	mux.HandleFunc("GET /runs/{job}/live", s.watchRun)
-	mux.HandleFunc("GET /searches/{name}/live", s.watchTuning)
-	mux.HandleFunc("GET /runs/{job}/intervals.svg", s.intervals)
+	for _, e := range s.endpoints() {
+		mux.HandleFunc("GET "+e.pattern, e.handle)
+	}
 	mux.HandleFunc("POST /changes/{change}/press", s.press)
-	mux.HandleFunc("GET /badge/{owner}/{repo}/{kernel...}", s.badge)
-	mux.HandleFunc("GET /feed.atom", s.feed)
 	mux.HandleFunc("GET /api/v1/openapi.json", s.openapi)
 	mux.HandleFunc("GET /assets/{name}", s.asset)
 	s.Access.Routes(mux, s.page)
@@ -237,14 +228,17 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name s
 }
 
 // A sorry is an error page.
-type sorry struct{ Title, Text string }
+type sorry struct {
+	Title, Text string
+	Lost        bool // the page says where else to look
+}
 
 // fail answers that a page does not exist, or cannot be shown now. The error goes only to the log,
 // because it may name things that the viewer must not know about.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, model := http.StatusNotFound, sorry{"Not found", "There is no such page, or you may not read it."}
+	status, model := http.StatusNotFound, sorry{"Not found", "There is no such page, or you may not read it.", true}
 	if !errors.Is(err, ErrNotFound) {
-		status, model = http.StatusInternalServerError, sorry{"Not now", "This page cannot be shown at the moment. The server's log says why."}
+		status, model = http.StatusInternalServerError, sorry{Title: "Not now", Text: "This page cannot be shown at the moment. Load it again in a minute; the server's log says why."}
 		if r.Context().Err() == nil {
 			s.Log.Error("a page cannot be shown", "url", r.URL.Path, "err", err)
 		}

@@ -26,6 +26,8 @@ type ShapeCharts struct {
 	Strip     template.HTML
 	ECDF      template.HTML
 	Order     template.HTML
+	States    template.HTML // of the device, over the same samples
+	Clock     string        // a sentence, if the clock moved much
 }
 
 // sideNames are the sides in display order.
@@ -54,6 +56,7 @@ func samplesOfShape(e *gates.Evidence, v *gates.Verdict, name string) *ShapeChar
 		ECDF:  picture(chart.ECDF(shape.Label()+": share of samples up to a time", "µs per launch", []chart.Group{groups[0], groups[len(groups)-1]})),
 		Order: picture(chart.Order(shape.Label()+": samples in the order they were taken", "µs per launch", sequence)),
 	}
+	c.States, c.Clock = statesOf(e.Performance.Rounds, shape, sequence.Breaks), clockOf(e, shape)
 	if c.Kinds = gates.KindTimes(e, name); v.ComparisonOf(name) != nil {
 		c.Kinds = kindsOf(*v.ComparisonOf(name), e)
 	}
@@ -76,7 +79,7 @@ func byKind(label string, kinds []gates.KindTime) template.HTML {
 		}
 		intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: k.Speedup.Gain()})
 	}
-	return picture(chart.Forest(label+": speedup on each kind of input", intervals))
+	return picture(chart.Rows(label+": speedup on each kind of input", intervals))
 }
 
 // samplesOf groups a shape's samples by side, in microseconds. It counts disturbed samples and
@@ -120,8 +123,8 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 	return groups, sequence, disturbed
 }
 
-// forest draws each shape's interval and goal.
-func forest(comparisons []gates.Comparison) template.HTML {
+// intervalsOf returns each shape's interval and goal, for pictures outside of a page.
+func intervalsOf(comparisons []gates.Comparison) []chart.Interval {
 	var rows []chart.Interval
 	for _, c := range comparisons {
 		if c.Baseline == nil || !c.Speedup.Known() {
@@ -136,10 +139,7 @@ func forest(comparisons []gates.Comparison) template.HTML {
 		}
 		rows = append(rows, row)
 	}
-	if rows == nil {
-		return ""
-	}
-	return picture(chart.Forest("Speedup of each shape against its goal", rows))
+	return rows
 }
 
 var goalPattern = regexp.MustCompile(`^(speedup|latency reduction)?\s*[<>]?=?\s*([+−-]?[0-9.]+)[\s\x{a0}]*%`)

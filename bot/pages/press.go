@@ -57,7 +57,7 @@ func (s *Server) press(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	refuse := func(status int, title, text string) { s.write(w, status, "sorry", v, sorry{title, text}) }
+	refuse := func(status int, title, text string) { s.write(w, status, "sorry", v, sorry{Title: title, Text: text}) }
 	form := func(name string) string { return r.PostFormValue(name) }
 	var asked grammar.Command
 	switch form("what") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/grammar"
+	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -59,25 +60,26 @@ type RunPage struct {
 	Occupied []Occupancy        `json:"occupancy,omitempty"`
 	Files    map[string]bool    `json:"files,omitempty"`
 
-	Heading   []Piece         `json:"-"`
-	Overview  *Overview       `json:"-"` // of several shapes
-	Times     []TimeRow       `json:"-"` // sorted by their distance from the goal
-	Speeds    *Matrix         `json:"-"`
-	Wrong     []gates.CaseRow `json:"-"` // correctness: the first cases that failed
-	Failed    int             `json:"-"` // how many there are
-	Cases     *Matrix         `json:"-"`
-	Code      []CodeView      `json:"-"`
-	Funnel    template.HTML   `json:"-"`
-	Steps     []Step          `json:"steps,omitempty"`
-	Samples   *ShapeCharts    `json:"-"` // of the chosen shape
-	Filter    string          `json:"-"` // of the shapes
-	Filters   bool            `json:"-"` // there are so many shapes that a filter helps
-	Hidden    int             `json:"-"` // shapes that the filter leaves out
-	Forest    template.HTML   `json:"-"`
-	Resources *ResourceTable  `json:"-"`
-	Roof      template.HTML   `json:"-"`
-	Fitness   []FitnessRow    `json:"fitness,omitempty"`
-	Evidence  *gates.Evidence `json:"-"` // has a separate address
+	Heading   []Piece          `json:"-"`
+	Overview  *report.Overview `json:"-"` // of several shapes
+	Times     []TimeRow        `json:"-"` // sorted by their distance from the goal
+	Speeds    *Matrix          `json:"-"`
+	Wrong     []gates.CaseRow  `json:"-"` // correctness: the first cases that failed
+	Failed    int              `json:"-"` // how many there are
+	Cases     *Matrix          `json:"-"`
+	Code      []CodeView       `json:"-"`
+	Funnel    template.HTML    `json:"-"`
+	Steps     []Step           `json:"steps,omitempty"`
+	Samples   *ShapeCharts     `json:"-"` // of the chosen shape
+	Filter    string           `json:"-"` // of the shapes
+	Filters   bool             `json:"-"` // there are so many shapes that a filter helps
+	Hidden    int              `json:"-"` // shapes that the filter leaves out
+	Intervals []chart.Interval `json:"-"`
+	Resources *ResourceTable   `json:"-"`
+	Roof      template.HTML    `json:"-"`
+	Reasons   []WhyView        `json:"-"` // why the times differ
+	Fitness   []FitnessRow     `json:"fitness,omitempty"`
+	Evidence  *gates.Evidence  `json:"-"` // has a separate address
 }
 
 // A Step is one gate with the time that it took.
@@ -109,6 +111,7 @@ type Occupancy struct {
 	Side   string `json:"side"`
 	Blocks int    `json:"blocks"`
 	Limit  string `json:"limited_by"`
+	Lift   string `json:"lift,omitempty"` // what would let one more block share an SM
 }
 
 // A FitnessRow is the state of the runner before one round.
@@ -216,7 +219,7 @@ func (p *RunPage) draw() {
 		if len(rows) == 0 && p.Evidence != nil {
 			rows = byMargin(gates.UnjudgedTimes(p.Evidence))
 		}
-		p.Times, p.Overview, p.Speeds = timeRows(rows), overviewOf(rows), speedMatrix(rows, p.Evidence)
+		p.Times, p.Overview, p.Speeds = timeRows(rows), report.OverviewOf(rows), speedMatrix(rows, p.Evidence)
 		for _, c := range v.Correctness {
 			if c.Passed < c.Total || c.Problem != "" {
 				p.Failed++
@@ -227,8 +230,9 @@ func (p *RunPage) draw() {
 		}
 		p.Cases = caseMatrix(v.Correctness)
 		p.Code = codeViews(v)
-		p.Forest, p.Resources = forest(rows), resourceTable(v)
+		p.Intervals, p.Resources = intervalsOf(rows), resourceTable(v)
 		p.Occupied = occupancy(v)
+		p.Reasons = whyViews(p.Evidence, v)
 	}
 	if e := p.Evidence; e != nil {
 		p.Roof = roofline(e, p.Verdict)
@@ -242,6 +246,17 @@ func (p *RunPage) Summary() string {
 		return ""
 	}
 	return report.InNotation(p.Verdict.Summary)
+}
+
+// ToPass is the title of the steps.
+func (p *RunPage) ToPass() string {
+	switch {
+	case p.Outcome == gates.Error:
+		return "What to do"
+	case p.Override != nil:
+		return "To pass without the override"
+	}
+	return "To pass"
 }
 
 // Unenforced returns what the verdict says about rules that do not block.
@@ -295,7 +310,9 @@ func occupancy(v *gates.Verdict) []Occupancy {
 			side = "candidate"
 		}
 		if blocks, limit, ok := b.Occupancy(cmp.Or(b.Arch, v.Device.Arch)); ok {
-			list = append(list, Occupancy{side, blocks, limit})
+			o := Occupancy{Side: side, Blocks: blocks, Limit: limit}
+			o.Lift = b.Lift(cmp.Or(b.Arch, v.Device.Arch))
+			list = append(list, o)
 		}
 	}
 	return list

@@ -67,7 +67,7 @@ func (r Runner) Fit() sign {
 	case r.Off == Quarantined || r.Tested() != nil && !r.Tested().Passed || r.Health != nil && r.Health.Unfit != "":
 		return sign{"✗", "not fit", "fail"}
 	case r.Health != nil && r.Health.GPU != nil && len(r.Health.GPU.Throttled) > 0:
-		return sign{"◷", "slowed down", "open"}
+		return sign{"!", "slowed down", "open"}
 	case r.Tested() != nil:
 		return sign{"✓", "fit", "pass"}
 	}

@@ -2,11 +2,14 @@ package pages
 
 import (
 	"context"
+	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/runners/work/tune"
 )
 
@@ -81,6 +84,31 @@ func NewTuningPage(log SearchLog) (*TuningPage, error) {
 	}
 	p.Chart = picture(chart.Race("Best speedup over the seconds of measuring", best, arms))
 	return p, nil
+}
+
+// Judged says what the gate said about a candidate.
+func (p *TuningPage) Judged(name string) string {
+	i := slices.IndexFunc(p.Verdicts, func(r tune.ViewRow) bool { return r.Name == name })
+	switch {
+	case i >= 0:
+		return "the gate says " + p.Verdicts[i].Gate
+	case name == p.Incumbent:
+		return "the incumbent"
+	}
+	return "not judged by the gate"
+}
+
+// Unjudged is a sentence about a search without a winner whose fastest candidate was never judged. Its speedup is no result.
+func (p *TuningPage) Unjudged() string {
+	if !p.Ended || p.Winner != "" || len(p.Verdicts) == 0 || len(p.Elite) == 0 || p.Elite[0].Speedup == nil {
+		return ""
+	}
+	best := p.Elite[0]
+	if best.Name == p.Incumbent || slices.ContainsFunc(p.Verdicts, func(r tune.ViewRow) bool { return r.Name == best.Name }) {
+		return ""
+	}
+	return fmt.Sprintf("The gate refused the first %s that it was asked about, and was not asked about %s, the fastest that is left (%s in the race): search again from it, or check it yourself.",
+		number.Plural(len(p.Verdicts), "candidate"), best.Name, number.Speedup(*best.Speedup))
 }
 
 // mostSearches is how many searches are listed.

@@ -57,7 +57,7 @@ func TestSearchPages(t *testing.T) {
 	get := siteOf(t, f)
 	for path, want := range map[string][]string{
 		"/searches":              {"tune-ended", "tune-growing", "not ended", "ended without a winner", "tune-broken", "this is no log of kernelgate tune"},
-		"/searches/tune-ended":   {"<h2>Elite</h2>", "default,TILE_M=64,TILE_N=64", "Nothing is proven better than the incumbent", "<h2>Verdicts of the gate</h2>", "DEFER", "<h2>Failed</h2>", "<svg", "What each toggle was worth"},
+		"/searches/tune-ended":   {"<h2>Fastest in the race</h2>", "default,TILE_M=64,TILE_N=64", "Nothing is proven better than the incumbent", "<h2>Verdicts of the gate</h2>", "DEFER", "<h2>Failed</h2>", "<svg", "What each toggle was worth"},
 		"/searches/tune-growing": {"Not ended.", `data-live="/searches/tune-growing/live"`, "in the race"},
 	} {
 		status, text := get(path)
@@ -172,7 +172,7 @@ func TestSearchPageGrows(t *testing.T) {
 	}
 	write(3 * len(lines) / 4)
 	tab.Until(`document.querySelector("main").innerText.includes("The gate") || document.querySelector("main").innerText !== ` + quoted(before))
-	if says := tab.Text("main"); !strings.Contains(says, "Not ended.") || !strings.Contains(says, "Elite") {
+	if says := tab.Text("main"); !strings.Contains(says, "Not ended.") || !strings.Contains(says, "Fastest in the race") {
 		t.Errorf("the page says %q", says)
 	}
 	write(len(lines))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/runners/protocol"
@@ -20,6 +21,10 @@ func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
 		"ago":          func(t time.Time) string { return ago(s.Now(), t) },
 		"bytes":        number.Bytes,
+		"counter":      facts.Figure,
+		"whyOf":        func(p *RunPage) whyPage { return whyPage{p, p.Reasons} },
+		"energyChange": report.EnergyChange,
+		"joules":       number.Joules,
 		"seconds":      number.Elapsed,
 		"about":        number.About,
 		"signed":       number.Percent,
@@ -27,7 +32,7 @@ func (s *Server) functions() template.FuncMap {
 		"gain":         func(c gates.Comparison) string { return c.Speedup.Gain(goalsOf(c)...) },
 		"interval":     func(c gates.Comparison) string { return c.Speedup.Interval(goalsOf(c)...) },
 		"steps":        report.ToPass,
-		"words":        func(stored string) string { return strings.ReplaceAll(report.InNotation(stored), "`", "") },
+		"words":        wordsOf,
 		"significance": number.P,
 		"difference":   differenceSign,
 		"asked":        asked,
@@ -71,6 +76,15 @@ func (s *Server) functions() template.FuncMap {
 			return *v
 		},
 	}
+}
+
+// wordsOf writes a stored sentence like the figures next to it, and does not say "slower" twice.
+func wordsOf(stored string) string {
+	text := strings.ReplaceAll(report.InNotation(stored), "`", "")
+	if strings.Contains(text, number.Slower) {
+		text = strings.Replace(text, "Slower: ", "", 1)
+	}
+	return text
 }
 
 // A list is a table of runs. It omits columns that its surroundings make redundant.
@@ -118,7 +132,7 @@ func statusOf(s gates.Status) sign {
 	case gates.Failed:
 		return sign{"✗", "fail", "fail"}
 	case gates.Open:
-		return sign{"◷", "not decided", "open"}
+		return sign{"?", "not decided", "open"}
 	case gates.Informs:
 		return sign{"i", "informs only", "inform"}
 	case gates.Missing:
@@ -193,7 +207,7 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 		return sign{"!", "ERROR", "error"}
 	case gates.Defer:
 		if r == gates.ReasonInconclusive {
-			return sign{"◷", "DEFER", "open"}
+			return sign{"?", "DEFER", "open"}
 		}
 		return sign{"✗", "DEFER", "fail"}
 	}

@@ -60,7 +60,7 @@ func TestPagesAtWork(t *testing.T) {
 	if first := tab.Text("figure figcaption"); !strings.HasPrefix(first, "mission") {
 		t.Errorf("the first picture is of %q, not of the shape that must gain", first)
 	}
-	tab.Point("a[data-card]")
+	tab.Point("g[data-card] .dot")
 	want := "46.1\u00a0µs · PASS\nvariant stage1\ncommit 111111111111\nby ann\n2026-03-01 12:00 UTC"
 	if says := tab.Text(".card"); says != want {
 		t.Errorf("the card says %q", says)
@@ -69,7 +69,7 @@ func TestPagesAtWork(t *testing.T) {
 	if browser.Eval[int](tab, `document.querySelectorAll(".card").length`) != 0 {
 		t.Error("the card stays")
 	}
-	browser.Eval[bool](tab, `document.querySelector("a[data-card]").focus() ?? true`)
+	browser.Eval[bool](tab, `document.querySelector("[data-card] a").focus() ?? true`)
 	if says := tab.Text(".card"); says != want {
 		t.Errorf("by keyboard the card says %q", says)
 	}
@@ -144,7 +144,7 @@ func TestPreview(t *testing.T) {
 	site := w.site(pages.Everybody{}).URL
 	_, body := w.get(site + "/runs/" + jobs["first"])
 	body = html.UnescapeString(body)
-	for _, want := range []string{`<meta property="og:title" content="PASS · sdpa_fp8`, `<meta property="og:image" content="https://gate.example/runs/` + jobs["first"] + `/intervals.svg">`, `<link rel="icon" type="image/svg+xml" href="/assets/favicon.svg?`} {
+	for _, want := range []string{`<meta property="og:title" content="PASS · sdpa_fp8`, `<meta property="og:image" content="https://gate.example/runs/` + jobs["first"] + `/preview.png">`, `<link rel="icon" type="image/svg+xml" href="/assets/favicon.svg?`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %s", want)
 		}

@@ -39,15 +39,73 @@ async function verdict() {
   }
 }
 
+// A reader drags across a history to zoom. The address of the page names the range, so that a link keeps it. Without this script,
+// links lead to other ranges.
+async function range(url, push) {
+  const answer = await fetch(url).catch(() => null);
+  if (!answer?.ok) { location.assign(url); return; }
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.querySelector("#history").replaceWith(page.querySelector("#history"));
+  document.querySelector("#gained").replaceWith(page.querySelector("#gained"));
+  if (push) history.pushState("range", "", url);
+  document.querySelector("#news").textContent = page.querySelector(".range")?.textContent ?? "";
+}
+if (document.querySelector("#history .range")) {
+  let drag = null, ended = -1000;
+  addEventListener("click", (e) => { // the end of a drag is no click
+    if (e.timeStamp - ended < 50) { e.preventDefault(); e.stopPropagation(); }
+  }, true);
+  addEventListener("popstate", () => range(location.href, false));
+  document.addEventListener("click", (e) => {
+    const link = e.target.closest?.(".range a");
+    if (!link || e.ctrlKey || e.metaKey || e.shiftKey) return;
+    e.preventDefault();
+    range(link.href, true).then(() => document.querySelector(".range a")?.focus({preventScroll: true}));
+  });
+  document.addEventListener("dragstart", (e) => { if (e.target.closest?.(".trend svg")) e.preventDefault(); });
+  document.addEventListener("pointerdown", (e) => {
+    const chart = e.button === 0 && e.target.closest?.("#history .trend svg");
+    if (chart) drag = {chart, from: e.clientX, box: null};
+  });
+  document.addEventListener("pointermove", (e) => {
+    if (!drag || Math.abs(e.clientX - drag.from) < 8) return;
+    if (!drag.box) {
+      drag.box = document.createElement("div");
+      drag.box.className = "selection";
+      document.body.append(drag.box);
+    }
+    hideCard();
+    const at = drag.chart.getBoundingClientRect();
+    drag.box.style.left = `${Math.min(drag.from, e.clientX) + scrollX}px`;
+    drag.box.style.width = `${Math.abs(e.clientX - drag.from)}px`;
+    drag.box.style.top = `${at.top + scrollY}px`;
+    drag.box.style.height = `${at.height}px`;
+  });
+  document.addEventListener("pointercancel", () => { drag?.box?.remove(); drag = null; });
+  document.addEventListener("pointerup", (e) => {
+    const done = drag;
+    drag = null;
+    if (!done?.box) return;
+    done.box.remove();
+    ended = e.timeStamp;
+    const low = Math.min(done.from, e.clientX), high = Math.max(done.from, e.clientX);
+    const within = [...done.chart.querySelectorAll("a")].map((a) => {
+      const box = a.getBoundingClientRect();
+      return {x: box.left + box.width / 2, job: a.getAttribute("href").split("/").pop()};
+    }).filter((p) => p.x >= low && p.x <= high).sort((a, b) => a.x - b.x);
+    if (within.length > 1) range(`?from=${within[0].job}&to=${within.at(-1).job}#history`, true);
+  });
+}
+
 // A point of a history has a card with the measurement, its change and its author. It appears on
-// hover and on keyboard focus.
+// hover near the point and on keyboard focus.
 let card = null;
 function hideCard() {
   card?.remove();
   card = null;
 }
 function showCard(e) {
-  const point = e.target.closest?.("a[data-card]");
+  const point = e.target.closest?.("[data-card]");
   if (!point) { hideCard(); return; }
   hideCard();
   point.querySelector("title")?.remove(); // the browser would show it over the card
@@ -60,7 +118,7 @@ function showCard(e) {
     card.append(row);
   }
   document.body.append(card);
-  const at = point.getBoundingClientRect(), size = card.getBoundingClientRect();
+  const at = (point.querySelector(".dot") ?? point).getBoundingClientRect(), size = card.getBoundingClientRect();
   const left = Math.max(8, Math.min(at.left + at.width / 2 - size.width / 2, document.documentElement.clientWidth - size.width - 8));
   const above = at.top - size.height - 8;
   card.style.left = `${left + scrollX}px`;

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/chromedp/chromedp"
@@ -26,6 +27,13 @@ func (t *Tab) Sideways() []string {
 		const wide = [...document.body.querySelectorAll("*")].filter(e => !(e.ownerSVGElement) && e.getBoundingClientRect().right > width + 0.5 && !boxed(e));
 		return wide.map(e => e.outerHTML.slice(0, 120)).concat(["the page is " + page.scrollWidth + " wide and shows " + width]).slice(-4);
 	})()`)
+}
+
+// Cut returns the tables of which a part is out of sight to the right.
+func (t *Tab) Cut() []string {
+	t.Helper()
+	return Eval[[]string](t, `[...document.querySelectorAll("table")].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > document.scrollingElement.clientWidth)
+		.map(e => (e.closest("[aria-label]")?.getAttribute("aria-label") ?? e.outerHTML.slice(0, 80)) + " reaches to " + Math.round(e.getBoundingClientRect().right))`)
 }
 
 // Axe returns the violations that axe-core rates serious or critical.
@@ -84,6 +92,10 @@ func (b *Browser) Everything(url string) string {
 	t.nothing(url+" at 320 pixels, unfolded", t.Sideways())
 	t.nothing(url+" in light", t.Axe())
 	t.nothing(url+" by keyboard", t.Keyboard())
+	for _, width := range []int{375, 768} {
+		t.Look(Look{Width: width, Height: 640})
+		t.nothing(fmt.Sprintf("%s at %d pixels: cut off", url, width), t.Cut())
+	}
 	t.Look(Look{Dark: true})
 	t.nothing(url+" in dark", t.Axe())
 	t.nothing(url+" at 1200 pixels", t.Sideways())

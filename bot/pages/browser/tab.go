@@ -157,6 +157,18 @@ func (t *Tab) Point(selector string) {
 	t.no(chromedp.Do(t.ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1])))
 }
 
+// Drag presses the pointer at one share of an element's width, and releases it at another.
+func (t *Tab) Drag(selector string, from, to float64) {
+	t.Helper()
+	box := Eval[[]float64](t, fmt.Sprintf("(() => { const e = document.querySelector(%q); e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return [b.left, b.width, b.top + b.height / 2]; })()", selector))
+	for _, step := range []struct {
+		what input.DispatchMouseEventType
+		at   float64
+	}{{input.DispatchMouseEventTypeMousePressed, from}, {input.DispatchMouseEventTypeMouseMoved, (from + to) / 2}, {input.DispatchMouseEventTypeMouseMoved, to}, {input.DispatchMouseEventTypeMouseReleased, to}} {
+		t.no(chromedp.Do(t.ctx, chromedp.MouseEvent(step.what, box[0]+step.at*box[1], box[2], chromedp.ButtonLeft)))
+	}
+}
+
 // Follow types keys that load a different page, and waits for it.
 func (t *Tab) Follow(keys string) {
 	t.Helper()

@@ -116,6 +116,14 @@ func plain(v float64) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
+// gain formats a speedup on an axis, in the notation of the figures: in percent below 2×.
+func gain(v float64) string {
+	if v < 1 {
+		return percent(v)
+	}
+	return plain(math.Round((1+v)*1e3)/1e3) + "×"
+}
+
 // percent formats a share.
 func percent(v float64) string {
 	if v == 0 {

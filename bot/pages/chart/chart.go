@@ -78,7 +78,7 @@ func begin(kind, title, description string, w, h float64) *canvas {
 	return c
 }
 
-// beginSmall starts a chart in a cell of a table, of which a page may have hundreds. It has no title: the figures are next to it.
+// beginSmall starts a chart in a cell of a table. A page may have hundreds of them. It has no title: the figures are next to it.
 func beginSmall(kind string, w, h float64) *canvas {
 	c := &canvas{w: w, h: h}
 	fmt.Fprintf(c, `<svg class="chart %s" viewBox="0 0 %s %s" aria-hidden="true">`, kind, number(w), number(h))
@@ -101,7 +101,15 @@ func (c *canvas) x(v float64) float64 { return inside(v, 0, c.w) }
 func (c *canvas) y(v float64) float64 { return inside(v, 0, c.h) }
 
 func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(c, `<path class="%s" d="M%s %sL%s %s"/>`, words(class), number(c.x(x1)), number(c.y(y1)), number(c.x(x2)), number(c.y(y2)))
+	fromX, fromY, toX, toY := number(c.x(x1)), number(c.y(y1)), number(c.x(x2)), number(c.y(y2))
+	to := "L" + toX + " " + toY
+	switch { // many lines are straight up or across, and a page has hundreds
+	case fromX == toX:
+		to = "V" + toY
+	case fromY == toY:
+		to = "H" + toX
+	}
+	fmt.Fprintf(c, `<path class="%s" d="M%s %s%s"/>`, words(class), fromX, fromY, to)
 }
 
 func (c *canvas) rect(class string, x, y, w, h float64, hint string) {
@@ -135,7 +143,11 @@ func (c *canvas) text(class, anchor string, x, y float64, text string, room floa
 	case "end":
 		x = inside(x, min(2*half, c.w), c.w)
 	}
-	fmt.Fprintf(c, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, words(class), anchor, number(c.x(x)), number(c.y(y)), escape(text))
+	attribute := ""
+	if anchor != "start" { // the default
+		attribute = ` text-anchor="` + anchor + `"`
+	}
+	fmt.Fprintf(c, `<text class="%s"%s x="%s" y="%s">%s</text>`, words(class), attribute, number(c.x(x)), number(c.y(y)), escape(text))
 }
 
 // A trail is a path that is built point by point.

@@ -75,8 +75,21 @@ func pictures() map[string]string {
 			{Label: "long", Value: -0.02, Lower: pointer(-0.03), Upper: pointer(0.001), Goal: pointer(-0.02), Class: "open", Text: "−2 %"},
 			{Label: "old", Value: 0.05, Class: "info"},
 		}),
-		"trend": Trend("mission on main", "µs", strings.Fields("a11 b22 c33 d44 e55 f66 a77 b88 c99 d10 e11 f12"), []Series{{"H200", "first", placed(history, 0.2)}, {"L4", "second", placed(history[3:9], 1)}}, []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}, []Level{{"other library", 5}}),
+		"kinds": Rows("by kind", []Interval{
+			{Label: "normal", Value: 0.12, Lower: pointer(0.1), Upper: pointer(0.14), Class: "pass", Text: "+12.0 %"},
+			{Label: "a kind of input with a long name", Value: -0.43, Class: "none", Text: "1.75× slower"},
+		}),
+		"trend": Trend(History{Title: "mission on main", Unit: "µs", Labels: strings.Fields("a11 b22 c33 d44 e55 f66 a77 b88 c99 d10 e11 f12"), Series: []Series{{"H200", "first", placed(history, 0.2)}, {"L4", "second", placed(history[3:9], 1)}},
+			Marks: []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}, Levels: []Level{{"other library", 5}}, Goal: &Level{"goal of the next change", 4.5}}),
 		"order": Order("mission: samples in order", "µs", order),
+		"tracks": Tracks("mission: the device", 120, order.Breaks, []Track{
+			{"SM clock", "MHz", []float64{5, 11, 17, 59, 60, 90, 119}, []float64{1980, 1980, 1965, 1755, 1980, 1950, 1755}},
+			{"power draw", "W", []float64{0, 59, 60, 119}, []float64{140, 610, 600, 690}},
+			{"temperature", "°C", []float64{0, 119}, []float64{38, 38}}, {"fan", "%", nil, nil},
+		}),
+		"bars": Bars("What warps wait for", []Beside{{"data from global memory", 61.2, 12}, {"a barrier", 0, 33.3}, {"nothing: they issue", 14, 41}}),
+		"arrow": Roofline("Roofline of a difference", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{
+			{"mission, baseline", 90, 2e14, "baseline", "baseline", nil}, {"mission, candidate", 240, 4e14, "candidate", "candidate", &Spot{Intensity: 90, FLOPs: 2e14}}}),
 		"spark": Spark("mission", samples(5, 20, 1)[:12]),
 		"margin": strings.Join(Margins([]Interval{
 			{Label: "mission", Value: 0.18, Lower: pointer(0.17), Upper: pointer(0.195), Goal: pointer(0.1), Class: "pass"},
@@ -86,7 +99,7 @@ func pictures() map[string]string {
 		"fill":     Fill(226.0/227, "pass"),
 		"funnel":   Funnel("Speedup so far", []Narrowing{{1, 0.2, -0.05, 0.5}, {2, 0.15, 0.02, 0.3}, {3, 0.17, 0.1, 0.24}, {4, 0.165, 0.12, 0.21}}, pointer(0.1)),
 		"race":     Race("Best speedup", []RacePoint{{5, 0.02, "a", true}, {9, 0.05, "b", true}, {30, 0.045, "b", true}}, []RacePoint{{9, -0.1, "c <slow>", false}, {30, 0.045, "b", true}}),
-		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate", "mission"}, {"mission", 120, 2e14, "baseline", ""}, {"small", 20, 1e12, "candidate", "small"}}),
+		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate", "mission", nil}, {"mission", 120, 2e14, "baseline", "", nil}, {"small", 20, 1e12, "candidate", "small", nil}}),
 	}
 }
 
@@ -189,6 +202,7 @@ func check(svg string) error {
 		case "text":
 			try(within(attr["x"], w))
 			try(within(attr["y"], h))
+		case "g":
 		case "path":
 			for _, m := range coordinate.FindAllStringSubmatch(attr["d"], -1) {
 				switch m[1] {
@@ -273,7 +287,7 @@ func TestStrangeData(t *testing.T) {
 		}
 		spots := make([]Spot, r.IntN(5))
 		for i := range spots {
-			spots[i] = Spot{r.text(), r.value(), r.value(), r.text(), r.text()}
+			spots[i] = Spot{r.text(), r.value(), r.value(), r.text(), r.text(), &Spot{Intensity: r.value(), FLOPs: r.value()}}
 		}
 		best, arms := make([]RacePoint, r.IntN(5)), make([]RacePoint, r.IntN(5))
 		for _, list := range [][]RacePoint{best, arms} {
@@ -286,10 +300,14 @@ func TestStrangeData(t *testing.T) {
 		for _, g := range groups {
 			sequence.Values = append(sequence.Values, g.Values)
 		}
+		groupAt := r.values()
 		for name, svg := range map[string]string{
 			"strip": Strip(r.text(), r.text(), groups), "ecdf": ECDF(r.text(), r.text(), groups), "forest": Forest(r.text(), rows),
-			"trend": Trend(r.text(), r.text(), slices.Repeat([]string{r.text()}, r.IntN(40)), []Series{{r.text(), r.text(), points}, {r.text(), r.text(), points[len(points)/2:]}}, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}, []Level{{r.text(), r.value()}}), "spark": Spark(r.text(), r.values()),
+			"trend": Trend(History{Title: r.text(), Unit: r.text(), Labels: slices.Repeat([]string{r.text()}, r.IntN(40)), Series: []Series{{r.text(), r.text(), points}, {r.text(), r.text(), points[len(points)/2:]}}[:1+r.IntN(2)],
+				Marks: []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}, Levels: []Level{{r.text(), r.value()}}, Goal: &Level{r.text(), r.value()}}), "kinds": Rows(r.text(), rows), "spark": Spark(r.text(), r.values()),
 			"order": Order(r.text(), r.text(), sequence), "fill": Fill(r.value(), r.text()),
+			"bars":     Bars(r.text(), []Beside{{r.text(), r.value(), r.value()}, {r.text(), r.value(), r.value()}}),
+			"tracks":   Tracks(r.text(), r.IntN(40)-2, sequence.Breaks, []Track{{r.text(), r.text(), r.values(), r.values()}, {r.text(), r.text(), groupAt, groupAt}}),
 			"race":     Race(r.text(), best, arms),
 			"funnel":   Funnel(r.text(), rounds, r.pointer()),
 			"roofline": Roofline(r.text(), r.value(), []Ceiling{{r.text(), r.value()}, {r.text(), r.value()}}, spots),

@@ -39,27 +39,64 @@ func Forest(title string, rows []Interval) string {
 		description += " " + r.Label + " " + r.words() + ";"
 	}
 	c := begin("forest", title, description, width, bottom+20)
-	a.bottom(c, 4, bottom, "", percent)
+	a.bottom(c, 4, bottom, "", gain)
 	c.line("zero", a.at(0), 4, a.at(0), bottom)
 	for i, r := range rows {
 		top := 4 + high*float64(i)
 		room := (width - 24) / 2.0
 		c.text("label", "start", 6, top+12, r.Label, room)
 		c.text("figure", "end", width-6, top+12, r.Text, width-24-min(room, textWide(r.Label)))
-		y := top + 25
-		if r.Goal != nil && !math.IsNaN(*r.Goal) {
-			at := a.at(*r.Goal)
-			c.line("goal", at, y-9, at, y+9)
-		}
-		if r.Lower != nil && r.Upper != nil && !math.IsNaN(*r.Lower) && !math.IsNaN(*r.Upper) {
-			from, to := a.at(*r.Lower), a.at(*r.Upper)
-			c.line("whisker "+r.Class, from, y, to, y)
-			c.line("whisker "+r.Class, from, y-4, from, y+4)
-			c.line("whisker "+r.Class, to, y-4, to, y+4)
-		}
-		if !math.IsNaN(r.Value) {
-			c.dot("dot "+r.Class, a.at(r.Value), y, 4, r.Label+": "+r.words())
-		}
+		c.interval(r, a, top+25)
+	}
+	return c.end()
+}
+
+// interval draws one interval with its goal.
+func (c *canvas) interval(r Interval, a axis, y float64) {
+	if r.Goal != nil && !math.IsNaN(*r.Goal) {
+		at := a.at(*r.Goal)
+		c.line("goal", at, y-9, at, y+9)
+	}
+	if r.Lower != nil && r.Upper != nil && !math.IsNaN(*r.Lower) && !math.IsNaN(*r.Upper) {
+		from, to := a.at(*r.Lower), a.at(*r.Upper)
+		c.line("whisker "+r.Class, from, y, to, y)
+		c.line("whisker "+r.Class, from, y-4, from, y+4)
+		c.line("whisker "+r.Class, to, y-4, to, y+4)
+	}
+	if !math.IsNaN(r.Value) {
+		c.dot("dot "+r.Class, a.at(r.Value), y, 4, r.Label+": "+r.words())
+	}
+}
+
+// Rows draws one interval per row, with the names on the axis at the left and the figures at the right, so that no line crosses
+// them.
+func Rows(title string, rows []Interval) string {
+	all := []float64{0}
+	names, figures := 0.0, 0.0
+	for _, r := range rows {
+		all = append(all, finite(append(deref(r.Lower, r.Upper, r.Goal), r.Value))...)
+		names, figures = max(names, textWide(r.Label)), max(figures, textWide(r.Text))
+	}
+	if len(all) == 1 {
+		return nothing("forest", title)
+	}
+	const high, top, most = 20, 4, width / 3.0
+	left, right := min(names, most)+10, width-min(figures, most)-10
+	a, _ := newAxis(all, left+8, right-8)
+	bottom := float64(top + high*len(rows))
+	description := "Intervals:"
+	for _, r := range rows {
+		description += " " + r.Label + " " + r.words() + ";"
+	}
+	c := begin("forest", title, description, width, bottom+20)
+	a.bottom(c, top, bottom, "", gain)
+	c.line("axis", left, top, left, bottom)
+	c.line("zero", a.at(0), top, a.at(0), bottom)
+	for i, r := range rows {
+		y := top + high*(float64(i)+0.5)
+		c.text("label", "end", left-6, y+4, r.Label, left-10)
+		c.text("figure", "end", width-4, y+4, r.Text, width-right)
+		c.interval(r, a, y)
 	}
 	return c.end()
 }

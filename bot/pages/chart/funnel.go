@@ -32,7 +32,7 @@ func Funnel(title string, rounds []Narrowing, goal *float64) string {
 		description += ", goal " + percent(*goal)
 	}
 	c := begin("funnel", title, description+".", width, bottom+18)
-	a.left(c, left, width-6, percent)
+	a.left(c, left, width-6, gain)
 	c.line("axis", left, bottom, width-6, bottom)
 	place := axis{low: float64(kept[0].Round) - 0.5, high: float64(last.Round) + 0.5, from: left, to: width - 6}
 	curve, pen := trail{canvas: c}, "M"

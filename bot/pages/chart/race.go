@@ -1,6 +1,10 @@
 package chart
 
-import "fmt"
+import (
+	"fmt"
+
+	notation "github.com/kernelgate/kernelgate/gates/number"
+)
 
 // A RacePoint is a speedup at a moment of a search.
 type RacePoint struct {
@@ -22,17 +26,17 @@ func Race(title string, best, arms []RacePoint) string {
 	if len(times) == 1 {
 		return nothing("race", title)
 	}
-	const left, top, bottom = 56, 8, 160
+	const left, top, bottom, width = 56, 8, 180, trendWide
 	a, _ := newAxis(all, bottom, top)
 	across, _ := newAxis(times, left, width-6)
 	across.low = 0
 	description := "Nothing is measured yet."
 	if len(best) > 0 {
 		last := best[len(best)-1]
-		description = fmt.Sprintf("After %s s of measuring the best is %s at %s.", plain(last.Seconds), last.Name, percent(last.Speedup))
+		description = fmt.Sprintf("After %s s of measuring the best is %s at %s.", plain(last.Seconds), last.Name, notation.Speedup(last.Speedup))
 	}
 	c := begin("race", title, description, width, bottom+30)
-	a.left(c, left, width-6, percent)
+	a.left(c, left, width-6, gain)
 	across.bottom(c, top, bottom, "s of measuring", plain)
 	c.line("zero", left, a.at(0), width-6, a.at(0))
 	for _, p := range arms {
@@ -41,7 +45,7 @@ func Race(title string, best, arms []RacePoint) string {
 			class = "dot candidate"
 		}
 		if len(finite([]float64{p.Seconds, p.Speedup})) == 2 {
-			c.dot(class, across.at(p.Seconds), a.at(p.Speedup), 3, p.Name+" "+percent(p.Speedup))
+			c.dot(class, across.at(p.Seconds), a.at(p.Speedup), 3, p.Name+" "+notation.Speedup(p.Speedup))
 		}
 	}
 	curve, pen := trail{canvas: c}, "M"

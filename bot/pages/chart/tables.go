@@ -19,6 +19,7 @@ type Spot struct {
 	FLOPs     float64
 	Class     string
 	Label     string // next to the spot
+	From      *Spot  // where an arrow to the spot begins
 }
 
 // Roofline draws the achieved performance below the limits of the device, on logarithmic axes. Spots with a label are named where
@@ -78,6 +79,11 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 	for _, s := range kept {
 		c.dot("dot "+s.Class, x.at(math.Log10(s.Intensity)), y.at(math.Log10(s.FLOPs)), 4,
 			fmt.Sprintf("%s: %s TFLOP/s", s.Name, plain(s.FLOPs/1e12)))
+	}
+	for _, s := range kept {
+		if f := s.From; f != nil && len(finite([]float64{math.Log10(f.Intensity), math.Log10(f.FLOPs)})) == 2 {
+			c.arrow("arrow", x.at(math.Log10(f.Intensity)), y.at(math.Log10(f.FLOPs)), x.at(math.Log10(s.Intensity)), y.at(math.Log10(s.FLOPs)))
+		}
 	}
 	type box struct{ left, right, y float64 }
 	var taken []box

@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Series is one line of a trend.
@@ -18,13 +19,27 @@ type Level struct {
 	Value float64
 }
 
+// belowGoal is how far a chart reaches below the goal, so that there is room to meet it.
+const belowGoal = 1.25
+
 // trendWide is the width of a trend, which has a page's width to itself.
 const trendWide = 960
 
-// Trend draws several series on one horizontal axis of positions, which have labels. Each point names its position.
-// The vertical axis is logarithmic: halving a time looks the same everywhere, and devices with
-// different speeds can share the chart.
-func Trend(title, unit string, labels []string, series []Series, marks []Mark, levels []Level) string {
+// A History is what a trend shows. Its series share one horizontal axis of positions, which have labels; each point names its
+// position.
+type History struct {
+	Title, Unit string
+	Labels      []string
+	Series      []Series
+	Marks       []Mark
+	Levels      []Level
+	Goal        *Level // times that the next change must reach
+}
+
+// Trend draws a history. The vertical axis is logarithmic: halving a time looks the same everywhere, and devices with different
+// speeds can share the chart.
+func Trend(h History) string {
+	title, unit, labels, series, marks, levels := h.Title, h.Unit, h.Labels, h.Series, h.Marks, h.Levels
 	places := len(labels)
 	var all []float64
 	count := 0
@@ -38,29 +53,41 @@ func Trend(title, unit string, labels []string, series []Series, marks []Mark, l
 			}
 		}
 	}
-	for _, l := range levels {
+	shown := levels
+	if h.Goal != nil {
+		shown = append(slices.Clone(levels), *h.Goal, Level{Value: h.Goal.Value / belowGoal})
+	}
+	for _, l := range shown {
 		if l.Value > 0 {
 			all = append(all, math.Log10(l.Value))
 		}
 	}
-	const left, top, bottom, width = 52, 30, 220, trendWide
+	const left, right, top, bottom, width = 6, trendWide - 48, 30, 220, trendWide // the axis is next to the newest value
 	logs, ok := newAxis(all, bottom, top)
 	if !ok || places < 1 {
 		return nothing("line", title)
 	}
 	a := logAxis{logs}
-	place := axis{low: -0.5, high: float64(places) - 0.5, from: left, to: width - 6}
+	place := axis{low: -0.5, high: float64(places) - 0.5, from: left, to: right}
 	c := begin("line", title, fmt.Sprintf("%d values of %d series, in %s.", count, len(series), unit), width, bottom+36)
-	for _, v := range a.ticks() {
-		c.line("grid", left, a.at(v), width-6, a.at(v))
-		c.text("tick", "end", left-4, a.at(v)+4, plain(v), left-4)
+	if g := h.Goal; g != nil && g.Value > 0 && !math.IsInf(g.Value, 0) {
+		c.rect("met", left, a.at(g.Value), right-left, bottom-a.at(g.Value), "")
 	}
-	c.line("axis", left, bottom, width-6, bottom)
+	for _, v := range a.ticks() {
+		c.line("grid", left, a.at(v), right, a.at(v))
+		c.text("tick", "start", right+4, a.at(v)+4, plain(v), width-right-4)
+	}
+	c.line("axis", left, bottom, right, bottom)
+	c.line("axis", right, top, right, bottom)
 	for _, l := range levels {
 		if l.Value > 0 && !math.IsInf(l.Value, 0) {
-			c.line("level", left, a.at(l.Value), width-6, a.at(l.Value))
-			c.text("unit", "end", width-8, a.at(l.Value)-4, l.Name, 300)
+			c.line("level", left, a.at(l.Value), right, a.at(l.Value))
+			c.text("unit", "end", right-4, a.at(l.Value)-4, l.Name, 300)
 		}
+	}
+	if g := h.Goal; g != nil && g.Value > 0 && !math.IsInf(g.Value, 0) {
+		c.line("goal", left, a.at(g.Value), right, a.at(g.Value))
+		c.text("unit", "end", right-4, a.at(g.Value)+13, g.Name, 400)
 	}
 	for _, m := range marks {
 		if m.Before >= 0 && m.Before <= places {
@@ -77,6 +104,7 @@ func Trend(title, unit string, labels []string, series []Series, marks []Mark, l
 	for _, s := range series {
 		c.series(s, place, a)
 	}
+	c.points(series, place, a, bottom)
 	taken := math.Inf(-1)
 	for i, label := range labels {
 		half := textWide(label) / 2
@@ -85,11 +113,11 @@ func Trend(title, unit string, labels []string, series []Series, marks []Mark, l
 			taken = at + half + 2*charWide
 		}
 	}
-	c.text("unit", "end", width-6, bottom+30, unit+", logarithmic scale; commits from the oldest to the newest", 500)
+	c.text("unit", "end", right, bottom+30, unit, 500)
 	return c.end()
 }
 
-// series draws a line with its band and its points, which are links.
+// series draws a line with its band.
 func (c *canvas) series(s Series, place axis, a logAxis) {
 	for _, p := range s.Points {
 		if p.Lower != nil && p.Upper != nil && *p.Lower > 0 && *p.Upper >= *p.Lower {
@@ -107,16 +135,31 @@ func (c *canvas) series(s Series, place axis, a logAxis) {
 		pen = "L"
 	}
 	curve.draw("curve " + s.Class)
-	for _, p := range s.Points {
-		if !(p.Value > 0) || math.IsInf(p.Value, 0) {
-			continue
-		}
-		if p.Link != "" {
-			fmt.Fprintf(c, `<a href="%s" aria-label="%s" data-card="%s">`, escape(p.Link), escape(p.Hint), escapeLines(p.Card))
-		}
-		c.dot("dot "+p.Class, place.at(float64(p.At)), a.at(p.Value), 4, p.Hint)
-		if p.Link != "" {
-			c.WriteString("</a>")
+}
+
+// points draws the points, which are links. If there is one series, a point is hit anywhere in its column.
+func (c *canvas) points(series []Series, place axis, a logAxis, bottom float64) {
+	const around = 9
+	wide := min(24, place.at(1)-place.at(0))
+	for _, s := range series {
+		for _, p := range s.Points {
+			if !(p.Value > 0) || math.IsInf(p.Value, 0) {
+				continue
+			}
+			x, y := place.at(float64(p.At)), a.at(p.Value)
+			if p.Link == "" {
+				c.dot("dot "+p.Class, x, y, 4, p.Hint)
+				continue
+			}
+			fmt.Fprintf(c, `<g data-card="%s"><title>%s</title>`, escapeLines(p.Card), escape(p.Hint))
+			if len(series) == 1 {
+				c.rect("hit", x-wide/2, 0, wide, bottom, "")
+			} else {
+				c.rect("hit", x-around, y-around, 2*around, 2*around, "")
+			}
+			fmt.Fprintf(c, `<a href="%s" aria-label="%s">`, escape(p.Link), escape(p.Hint))
+			c.dot("dot "+p.Class, x, y, 4, "")
+			c.WriteString("</a></g>")
 		}
 	}
 }
