@@ -67,6 +67,9 @@ func (packer) Search(_ context.Context, _ change.ID, _ change.Facts, r planner.S
 	if r.Bisect != nil && r.Bisect.Good == "nowhere" {
 		return "", usage.Error{Err: errors.New("no commit nowhere")}
 	}
+	if r.Tune == nil && r.Bisect == nil {
+		return "", errors.New("a search of nothing")
+	}
 	return "search of " + r.Folder, nil
 }
 
@@ -247,6 +250,17 @@ func TestAnswersOfAWorkflow(t *testing.T) {
 		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "admin", Request: grammar.Read(test.text), Head: head, Base: "main"}})
 		if err != nil || a.OK != test.ok || !strings.Contains(words(test.text, a), test.says) || !cmp.Equal(a.Effect, change.Effect{}) {
 			t.Errorf("%s: got %+v, %v; want %v and %q", test.text, a, err, test.ok, test.says)
+		}
+	}
+}
+
+// A workflow without a kernel may be told to measure, which runs it again; of a named kernel it knows that it is not there.
+func TestWorkflowWithoutKernels(t *testing.T) {
+	for text, ok := range map[string]bool{"/rebench": true, "/rebench scale": false} {
+		d := answer.Decider{People: people{}, Now: time.Now}
+		a, err := d.To(t.Context(), stateOf(func(s *change.State) { s.Runs = nil }), change.Command{Asked: change.Asked{By: "admin", Request: grammar.Read(text), Head: head, Base: "main"}})
+		if err != nil || a.OK != ok || a.Answer.Kind != change.AnswerNoKernel {
+			t.Errorf("%s: %+v, %v", text, a, err)
 		}
 	}
 }

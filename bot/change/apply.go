@@ -161,7 +161,6 @@ func (s *State) planned(at time.Time, p Plan) {
 		}
 		s.Runs = append(s.Runs, run)
 	}
-	before = slices.Clone(before)
 	s.abandon(at, before)
 	s.retire(before...)
 }

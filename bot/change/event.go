@@ -21,6 +21,7 @@ type Facts struct {
 	Repo          string    `json:"repo"` // owner/name
 	DefaultBranch string    `json:"default_branch,omitempty"`
 	Title         string    `json:"title,omitempty"`
+	Claims        []string  `json:"claims,omitempty"` // what its title and description name: see why.Claims
 	Author        string    `json:"author,omitempty"`
 	Labels        []string  `json:"labels,omitempty"` // sorted
 	Draft         bool      `json:"draft,omitempty"`

@@ -40,7 +40,7 @@ func (s *State) FaultEvidence(run Run, fault string) *gates.Evidence {
 	e := &gates.Evidence{
 		Schema: gates.EvidenceSchema, Kernel: run.ManifestName(), Fault: fault,
 		Provenance: gates.Provenance{Repository: f.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
-		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft},
+		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Claims: f.Claims, Draft: f.Draft},
 	}
 	if i := slices.IndexFunc(s.Plan.Kernels, func(k Kernel) bool { return k.Folder == run.Folder }); i >= 0 {
 		e.Change.Paths = s.Plan.Kernels[i].Paths

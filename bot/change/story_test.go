@@ -281,6 +281,12 @@ func TestExtraRunsChangeNothing(t *testing.T) {
 	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 queued", "wanted 2")
 	s.then(Finished{Job: s.ExtraRuns[1].Job, Result: Result{Outcome: gates.Defer}})
 	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 done DEFER", "wanted 1")
+	if job := s.ExtraRuns[0].Job; !strings.HasSuffix(job, "-1") || job == s.ExtraRuns[1].Job {
+		t.Errorf("the jobs are %s and %s", job, s.ExtraRuns[1].Job)
+	}
+	if id := s.ExtraRuns[0].ReportID(); id != "" {
+		t.Errorf("the report of a run that is no search is %q", id)
+	}
 	s.seen(facts(headTwo)).tells("past a@1 #1 done PASS", "needs plan", "dropping 1")
 }
 

@@ -6,6 +6,7 @@ package notify
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/result"
 )
 
 // The two kinds of events.
@@ -64,9 +66,10 @@ type Teller struct {
 	Hooks   []Hook
 	Journal Journal
 	Ledger  Ledger
-	Dir     string                               // stores the last event sent to each hook
-	Page    func(repo string, job string) string // returns the run's page; empty if there is none
-	Leads   func() bool                          // reports whether this bot leads; only the leader sends. nil if there is only one bot
+	Dir     string                                                 // stores the last event sent to each hook
+	Page    func(repo string, job string) string                   // returns the run's page; empty if there is none
+	Blob    func(ctx context.Context, name string) ([]byte, error) // reads stored verdicts and evidence; nil sends what the ledger knows
+	Leads   func() bool                                            // reports whether this bot leads; only the leader sends. nil if there is only one bot
 	// Pause waits between two attempts. It defaults to the clock.
 	Pause func(context.Context, time.Duration) error
 	Now   func() time.Time
@@ -211,8 +214,8 @@ func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 		return nil, err
 	}
 	n := &News{
-		ID: fmt.Sprint(e.Seq), Event: Verdict, Repo: row.Repo, Kernel: row.Kernel, Folder: row.Folder, Change: row.Change.String(), Pull: row.Change.Number,
-		Title: row.Title, Head: row.Head, Attempt: row.Attempt, Outcome: row.Outcome, Reason: row.Reason, Line: row.Line, Device: row.Device, Job: row.Job, At: e.At,
+		ID: fmt.Sprint(e.Seq), Event: Verdict, Repo: row.Repo, Folder: row.Folder, Change: row.Change.String(), Pull: row.Change.Number,
+		Title: row.Title, Attempt: row.Attempt, Job: row.Job, At: e.At, line: row.Line, head: row.Head,
 	}
 	if t.Page != nil {
 		n.Page = t.Page(row.Repo, row.Job)
@@ -227,7 +230,35 @@ func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 	case row.Change.Kind.OnMain():
 		n.Event = Regression
 	}
+	n.Result = t.result(ctx, row)
+	if n.Page != "" && row.Evidence != "" {
+		n.Result.Evidence = n.Page + "/evidence.json"
+	}
 	return n, nil
+}
+
+// result returns the result of a run. Without its verdict it has what the ledger knows.
+func (t *Teller) result(ctx context.Context, row ledger.RunRow) *result.Result {
+	known := &result.Result{
+		Schema: result.Schema, Kernel: row.Kernel, Outcome: row.Outcome, Reason: row.Reason, Summary: row.Line, Blocks: row.Outcome != gates.Pass, Head: row.Head,
+	}
+	if t.Blob == nil || row.Verdict == "" {
+		return known
+	}
+	var v gates.Verdict
+	data, err := t.Blob(ctx, row.Verdict)
+	if err == nil {
+		err = json.Unmarshal(data, &v)
+	}
+	if err != nil {
+		t.Log.Warn("a stored verdict cannot be sent in full", "job", row.Job, "err", err)
+		return known
+	}
+	var e *gates.Evidence
+	if data, err := t.Blob(ctx, row.Evidence); row.Evidence != "" && err == nil {
+		e, _ = gates.ParseEvidence("evidence", data) // without it, cases have no classes
+	}
+	return result.Of(&v, e)
 }
 
 // pause waits for d. It ends early with an error if ctx ends.

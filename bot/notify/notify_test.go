@@ -24,6 +24,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/result"
 )
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -187,7 +188,7 @@ func TestTells(t *testing.T) {
 		if g.header.Get(HeaderSignature) != webhook.Sign(secret, []byte(g.body)) || g.header.Get(HeaderEvent) != n.Event || g.header.Get(HeaderDelivery) != n.ID || n.Page != "https://gate.example/runs/"+n.Job {
 			t.Errorf("%v %s", g.header, g.body)
 		}
-		events = append(events, fmt.Sprintf("%s %s %s", n.Event, n.Outcome, n.Reason))
+		events = append(events, fmt.Sprintf("%s %s %s", n.Event, n.Result.Outcome, n.Result.Reason))
 	}
 	if want := []string{"verdict PASS ", "regression DEFER regression", "verdict DEFER correctness", "regression DEFER regression"}; !slices.Equal(events, want) {
 		t.Errorf("%q was told", events)
@@ -352,7 +353,7 @@ func TestStandsBy(t *testing.T) {
 
 // TestSlackStaysText checks that a title cannot create a link in Slack and notifies nobody.
 func TestSlackStaysText(t *testing.T) {
-	n := &News{Event: Verdict, Repo: "org/kernels", Pull: 7, Title: "<!channel> <https://evil.example|click> &\nx" + strings.Repeat("y", 5000), Line: "PASS <@U1>: +1 %", Outcome: gates.Pass, Page: "https://gate.example/runs/1"}
+	n := &News{Event: Verdict, Repo: "org/kernels", Pull: 7, Title: "<!channel> <https://evil.example|click> &\nx" + strings.Repeat("y", 5000), line: "PASS <@U1>: +1 %", Result: &result.Result{Outcome: gates.Pass}, Page: "https://gate.example/runs/1"}
 	text := n.slack()
 	if strings.Count(text, "<") != 1 || strings.Count(text, ">") != 1 || strings.Contains(text, "\n") || len(text) > 3000 || !strings.Contains(text, "<https://gate.example/runs/1|org/kernels #7>") {
 		t.Errorf("%s", text)

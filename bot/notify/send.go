@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/gates/result"
 )
 
 // Limits of the attempts to send.
@@ -34,25 +35,23 @@ const (
 	HeaderSignature = "X-Kernelgate-Signature-256"
 )
 
-// News is one verdict in the plain format.
+// News is one verdict in the plain format: where it comes from, and its result in the form that all
+// programs read.
 type News struct {
-	ID      string        `json:"id"`
-	Event   string        `json:"event"`
-	Repo    string        `json:"repository"`
-	Kernel  string        `json:"kernel"`
-	Folder  string        `json:"folder"`
-	Change  string        `json:"change"`
-	Pull    int           `json:"pull_request,omitempty"`
-	Title   string        `json:"title,omitempty"`
-	Head    string        `json:"head"`
-	Attempt int           `json:"attempt"`
-	Outcome gates.Outcome `json:"outcome"`
-	Reason  gates.Reason  `json:"reason,omitempty"`
-	Line    string        `json:"line"`
-	Device  string        `json:"device,omitempty"`
-	Job     string        `json:"job"`
-	Page    string        `json:"page,omitempty"`
-	At      time.Time     `json:"at"`
+	ID      string         `json:"id"`
+	Event   string         `json:"event"`
+	Repo    string         `json:"repository"`
+	Folder  string         `json:"folder"`
+	Change  string         `json:"change"`
+	Pull    int            `json:"pull_request,omitempty"`
+	Title   string         `json:"title,omitempty"`
+	Attempt int            `json:"attempt"`
+	Job     string         `json:"job"`
+	Page    string         `json:"page,omitempty"`
+	At      time.Time      `json:"at"`
+	Result  *result.Result `json:"result"`
+
+	line, head string
 }
 
 // send retries until the event is delivered, is refused, or has used up its attempts.
@@ -140,15 +139,15 @@ func slackText(text string) string {
 
 // slack returns the event in one line.
 func (n *News) slack() string {
-	mark := map[gates.Outcome]string{gates.Pass: ":white_check_mark:", gates.Defer: ":double_vertical_bar:", gates.Error: ":warning:"}[n.Outcome]
-	if n.Outcome == gates.Defer && n.Reason.ProvenWrong() {
+	mark := map[gates.Outcome]string{gates.Pass: ":white_check_mark:", gates.Defer: ":double_vertical_bar:", gates.Error: ":warning:"}[n.Result.Outcome]
+	if n.Result.Outcome == gates.Defer && n.Result.Reason.ProvenWrong() {
 		mark = ":x:"
 	}
 	where := slackText(n.Repo)
 	if n.Pull > 0 {
 		where += fmt.Sprintf(" #%d", n.Pull)
 	} else {
-		where += " " + report.Short(n.Head)
+		where += " " + report.Short(n.head)
 	}
 	if n.Page != "" {
 		where = "<" + n.Page + "|" + strings.ReplaceAll(where, "|", "∣") + ">"
@@ -156,7 +155,7 @@ func (n *News) slack() string {
 	if n.Event == Regression {
 		where = "on the default branch of " + where
 	}
-	text := mark + " " + slackText(n.Line) + " — " + where
+	text := mark + " " + slackText(n.line) + " — " + where
 	if n.Title != "" && n.Pull > 0 {
 		text += " " + slackText(n.Title)
 	}

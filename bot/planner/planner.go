@@ -338,7 +338,7 @@ func (s *survey) options(policyAt string) plan.Options {
 	f := s.facts
 	o := plan.Options{
 		Repo: s.repo, Base: s.base, Trusted: s.trusted, Head: f.Head, Scratch: s.scratch,
-		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft},
+		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Claims: f.Claims, Draft: f.Draft},
 		Repository: f.Repo, Version: s.planner.Version, Started: s.planner.Now().UTC(),
 		ParsePolicy: s.planner.known.policy, CheckManifest: s.planner.known.checkManifest, Repairs: true,
 	}

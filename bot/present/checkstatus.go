@@ -60,7 +60,8 @@ func (at checkStatus) whole() string {
 const (
 	signPass      = "✅"
 	signFail      = "❌"
-	signDefer     = "⏸️"
+	signUnsure    = "❓"  // measured, and not decided
+	signWaits     = "⏸️" // for somebody
 	signError     = "⚠️"
 	signInform    = "ℹ️"
 	signWorking   = "⏳"
@@ -89,7 +90,7 @@ func (v View) baseGone() checkStatus {
 	if len(v.State.Runs) > 0 {
 		lead += " The figures below were measured while the branch existed."
 	}
-	return newCheckStatus(signDefer, completed, actionRequired, "The base branch "+base+" is gone", lead)
+	return newCheckStatus(signWaits, completed, actionRequired, "The base branch "+base+" is gone", lead)
 }
 
 // ofKernels is what the gates lead to, unless somebody has overridden them.
@@ -198,14 +199,14 @@ func (v View) waits() bool {
 func (v View) held() checkStatus {
 	plan := v.plan()
 	if plan.NeverForks() {
-		at := newCheckStatus(signDefer, completed, actionRequired, "Code from forks is not run here",
+		at := newCheckStatus(signWaits, completed, actionRequired, "Code from forks is not run here",
 			"This commit comes from a fork, and the policy never runs code from forks. Push the branch to this repository, or ask a maintainer to comment "+
 				"`/override` with the reason.")
 		at.refused = true
 		return at
 	}
 	role := plan.Commands().OKToTest
-	return newCheckStatus(signDefer, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
+	return newCheckStatus(signWaits, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
 		fmt.Sprintf("This commit comes from a fork, and its code runs only after an approval: someone with %s access reads it, then comments %s. "+
 			"A new push needs a new approval.", report.EscapeCode(string(role)), report.EscapeCode("/ok-to-test "+v.State.Facts.Head)))
 }
@@ -255,7 +256,7 @@ func (v View) together() checkStatus {
 		if len(faulty) > 0 {
 			title += fmt.Sprintf("; the runner failed on %d more", len(faulty))
 		}
-		sign := signDefer
+		sign := signUnsure
 		if slices.ContainsFunc(deferred, func(r change.Run) bool { return v.done(r).sign == signFail }) {
 			sign = signFail
 		}

@@ -3,6 +3,7 @@ package present
 import (
 	"cmp"
 	"fmt"
+	"html"
 	"net/url"
 	"regexp"
 	"strings"
@@ -32,6 +33,13 @@ func (v View) commit(sha string) report.Link {
 		l.URL = v.at("commit", sha)
 	}
 	return l
+}
+
+// fullCommit is a commit by its full id, for who copies it.
+func (v View) fullCommit(sha string) string {
+	l := v.commit(sha)
+	l.Text = sha
+	return l.Markdown()
 }
 
 // linksOf is where a reader finds more about a run.
@@ -120,7 +128,8 @@ func (v View) picture(r change.Run) string {
 	}
 	for _, c := range verdict.Comparisons {
 		if c.Baseline != nil {
-			return fmt.Sprintf("[![Each shape's speedup with its interval and its goal, on one scale](%s)](%s)\n", page.Picture, page.URL)
+			return fmt.Sprintf(`<a href="%s"><picture><source media="(prefers-color-scheme: dark)" srcset="%s?look=dark"><img alt="Each shape's speedup with its interval and its goal, on one scale" src="%s" width="600"></picture></a>`+"\n",
+				html.EscapeString(page.URL), html.EscapeString(page.Picture), html.EscapeString(page.Picture))
 		}
 	}
 	return ""

@@ -45,7 +45,7 @@ func (v View) kernelTables() string {
 	if len(rest) == len(runs) {
 		return joined(v.kernelRows(rest), v.toPass())
 	}
-	if deferred {
+	if deferred && v.override() == nil {
 		parts = append(parts, report.Meaning+"\n")
 	}
 	return joined(append(parts, v.kernelRows(rest))...)

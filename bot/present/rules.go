@@ -26,7 +26,7 @@ func (v View) withRules(own checkStatus) checkStatus {
 		word = v.howToApprove(role)
 		list = "**Changes to the rules**\n\n" + list
 		if own.conclusion == success {
-			at = newCheckStatus(signDefer, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
+			at = newCheckStatus(signWaits, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
 			word += "\n\nEverything else: " + own.sign + " " + clause(own.heading) + "."
 		}
 	case rules.Loosens:

@@ -185,7 +185,7 @@ func (v View) reportOf(r change.Run, part report.Part, limit int) string {
 	if verdict == nil {
 		return ""
 	}
-	text := report.Markdown(verdict, report.Options{MaxBytes: limit, Part: part, Links: v.linksOf(r)})
+	text := report.Markdown(verdict, report.Options{MaxBytes: limit, Part: part, Links: v.linksOf(r), Overridden: v.override() != nil})
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "### ") {
 		text = strings.TrimLeft(rest, "\n")
 	}

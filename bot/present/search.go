@@ -18,11 +18,11 @@ func (v View) SearchReport(r change.Run) string {
 		by = " — " + report.Escape("@"+s.Commands[i].By)
 	}
 	top := ReplyMarker(r.ReportID()) + "\n> " + report.EscapeCode(report.Clip(report.Plain(r.Search.String()), 300)) + by + "\n\n"
-	return top + cut(mute(strings.TrimSpace(searchText(r, found, v.Pages[r.Job].URL))), maxComment-len(top)-100) + "\n"
+	return top + cut(mute(strings.TrimSpace(v.searchText(r, found, v.Pages[r.Job].URL))), maxComment-len(top)-100) + "\n"
 }
 
 // searchText is the result. There is no report if the search ended with a fault.
-func searchText(r change.Run, found *search.Report, page string) string {
+func (v View) searchText(r change.Run, found *search.Report, page string) string {
 	if found == nil {
 		return fmt.Sprintf("%s The search of %s ended without a result: %s", signError, kernelCode(r), report.Escape(report.Clip(r.Result.Line, 500)))
 	}
@@ -30,7 +30,7 @@ func searchText(r change.Run, found *search.Report, page string) string {
 	if found.Found {
 		sign = signPass
 		if found.Kind == search.Bisect {
-			sign = signDefer
+			sign = signFail
 		}
 	}
 	parts := []string{"### " + sign + " " + report.EscapeProse(report.Clip(found.Headline, 500))}
@@ -39,7 +39,7 @@ func searchText(r change.Run, found *search.Report, page string) string {
 			fenced("diff", found.Diff))
 	}
 	if found.First != nil {
-		parts = append(parts, "The full id of the commit is "+report.EscapeCode(found.First.SHA)+".")
+		parts = append(parts, "**Commit:** "+v.fullCommit(found.First.SHA)+". Nothing was changed: fix or revert this commit.")
 	}
 	title := fmt.Sprintf("What was measured on %s (%.0f s)", report.EscapeSummary(report.Clip(found.Device, 100)), found.Seconds)
 	parts = append(parts, details(title, fenced("text", found.Text)))

@@ -90,7 +90,7 @@ func severityOf(status, conclusion string) severity {
 }
 
 func (r severity) sign() string {
-	return [...]string{passes: signPass, unfinished: signWorking, waits: signDefer, ended: signCancelled, fails: signFail}[r]
+	return [...]string{passes: signPass, unfinished: signWorking, waits: signWaits, ended: signCancelled, fails: signFail}[r]
 }
 
 // answeredBy is the other change that answers for a stranger's pull request: one that goes to the same

@@ -3,6 +3,7 @@ package present
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,11 @@ func (s *story) finished(kernel string, v *gates.Verdict) *story {
 func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
 	named := *v
 	named.Kernel = kernel
+	rename := strings.NewReplacer(" sdpa_fp8", " "+kernel) // the evidence is of one kernel, whose name its commands have
+	named.Provenance.Command, named.ToPass = rename.Replace(named.Provenance.Command), slices.Clone(named.ToPass)
+	for i, step := range named.ToPass {
+		named.ToPass[i] = rename.Replace(step)
+	}
 	if named.Provenance.Base.SHA != "" {
 		named.Provenance.Base.SHA = base
 	}
@@ -156,7 +162,7 @@ func (s *story) shown(public bool) *story {
 	for _, r := range s.view.State.Runs {
 		p := Page{URL: "https://gate.example/runs/" + r.Job, History: "https://gate.example/kernels/example/attention/" + r.Folder}
 		if public {
-			p.Picture = p.URL + "/intervals.svg"
+			p.Picture = p.URL + "/intervals.png"
 		}
 		s.view.Pages[r.Job] = p
 	}

@@ -60,10 +60,10 @@ func (v WatchView) IssueBody() string {
 	r := v.State.Regression
 	parts := []string{
 		WatchMarker(v.State.Repo, v.State.Folder) + "\n" + v.finding(r),
+		v.bisect(r),
 		v.cause(r),
 		v.release(r),
 		v.figures(r),
-		v.bisect(r),
 		v.provenance(r),
 		"kernelgate closes this issue when a watch proves that the slowdown is gone, or when two watches in a row neither prove nor show the slowdown. If you close the issue, it stays closed until the slowdown is gone.\n",
 	}

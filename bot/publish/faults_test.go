@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
@@ -184,12 +185,37 @@ func TestProgress(t *testing.T) {
 	if want := fmt.Sprint(w.state.Checks[change.CheckKey("kernelgate", w.pr.HeadSHA())].ID); len(updated) != 1 || updated[0] != want {
 		t.Errorf("the checks %v were updated, want %s", updated, want)
 	}
+	w.heal()
+	w.apply(change.Started{Job: w.state.Runs[0].Job, Token: 1, Runner: "gpu1"})
+	w.no(w.publish(p, true))
+	before = w.lists.writes.Load()
+	w.no(p.Progress(t.Context(), present.View{State: w.state}))
+	if n := w.lists.writes.Load() - before; n != 2 {
+		t.Errorf("%d updates, want one of each check that is in progress", n)
+	}
 	w.fail(embedded.LostAnswer, http.MethodPatch, "/check-runs")
 	w.no(p.Progress(t.Context(), present.View{State: w.state})) // the next text replaces it
 	w.heal()
 	reader := &publish.Publisher{GitHub: w.token("reader", map[string]string{"checks": "read", "metadata": "read"})}
 	if err := reader.Progress(t.Context(), present.View{State: w.state}); err == nil {
 		t.Error("a refused update is no error")
+	}
+}
+
+// The report of a search is written once, after the reply to its command.
+func TestReportOfASearch(t *testing.T) {
+	w := newWorld(t)
+	h := w.token("gate", nil)
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	w.shows("before the search", 3)
+	w.apply(change.Asked{ID: "comment-2", Comment: w.asked.ID, By: "olga", Request: grammar.Read("/tune"), Head: w.state.Facts.Head})
+	w.apply(change.Answered{ID: "comment-2", OK: true, Answer: change.Answer{Kind: change.AnswerTuning}, Effect: change.Effect{Search: &change.Search{Folder: "kernels/scale", Bundle: "b", Request: grammar.Read("/tune")}}})
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	w.shows("while it runs", 4)
+	w.apply(change.Finished{Job: w.state.Searches[0].Job, Result: change.Result{Outcome: gates.Pass, Report: "found"}})
+	for _, noted := range []bool{false, true, true} { // the program may crash before it notes the first
+		w.no(w.publish(&publish.Publisher{GitHub: h}, noted))
+		w.shows("after the search", 5)
 	}
 }
 

@@ -172,6 +172,41 @@ func TestLagInWorkflow(t *testing.T) {
 	}
 }
 
+// A workflow that is cancelled while it waits does not try again.
+func TestLagInACancelledWorkflow(t *testing.T) {
+	w := newWorldWithoutPlan(t)
+	w.plan(running)
+	answer := noCommit
+	answer.left = -1
+	asked := 0
+	p := &publish.Publisher{GitHub: w.through(&answer, true), Lenient: true, Sleep: func(context.Context, time.Duration) error {
+		asked++
+		return context.Canceled
+	}}
+	if err := w.publish(p, true); !errors.Is(err, publish.ErrNotVisible) || asked != 1 {
+		t.Errorf("%v, after %d pauses", err, asked)
+	}
+}
+
+// A check whose creation got no answer, and that GitHub does not list, is not noted and not updated.
+func TestCheckInDoubt(t *testing.T) {
+	w := newWorldWithoutPlan(t)
+	w.plan(running)
+	h := w.token("gate", nil)
+	updates := 0
+	w.hub.SetFaults(embedded.Faults{Rate: 1, Kinds: []embedded.FaultKind{embedded.Reset}, Only: func(r *http.Request) bool {
+		if r.Method == http.MethodPatch {
+			updates++
+		}
+		return r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/check-runs")
+	}})
+	err := w.publish(&publish.Publisher{GitHub: h}, true)
+	w.heal()
+	if err == nil || updates != 0 || len(w.state.Checks) != 0 {
+		t.Errorf("%v, %d updates, noted %+v", err, updates, w.state.Checks)
+	}
+}
+
 // A check that GitHub does not know any more is created again, with its annotations.
 func TestLostCheck(t *testing.T) {
 	w := newWorld(t)

@@ -83,6 +83,7 @@ func (s *Server) teller() *notify.Teller {
 	}
 	t := &notify.Teller{
 		Journal: s.Journal, Ledger: s.Ledger, Dir: filepath.Join(s.opt.Data, "notify"), Page: s.pageOfRun, Now: s.opt.Now, Log: s.log,
+		Blob:  s.Journal.Artifacts.Read,
 		Leads: s.Journal.Leads,
 	}
 	for _, n := range s.opt.Notify {

@@ -156,7 +156,7 @@ func (s *Server) runPage(repo, folder, job string) present.Page {
 	r := s.repoOfJob(job)
 	p := present.Page{URL: s.pageAt(r, "/runs/"+job), History: s.pageAt(r, pages.KernelPath(repo, folder))}
 	if strings.HasPrefix(p.URL, "https://") && s.access.IsPublic(r) {
-		p.Picture = p.URL + "/intervals.svg"
+		p.Picture = p.URL + "/intervals.png"
 	}
 	return p
 }

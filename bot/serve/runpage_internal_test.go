@@ -21,7 +21,7 @@ func TestRunPage(t *testing.T) {
 		url, repo, job string
 		want           present.Page
 	}{
-		"public":   {"https://gate.example/", "o/open", open, present.Page{URL: "https://gate.example/runs/" + open, History: "https://gate.example/kernels/o/open/kernels/scale", Picture: "https://gate.example/runs/" + open + "/intervals.svg"}},
+		"public":   {"https://gate.example/", "o/open", open, present.Page{URL: "https://gate.example/runs/" + open, History: "https://gate.example/kernels/o/open/kernels/scale", Picture: "https://gate.example/runs/" + open + "/intervals.png"}},
 		"private":  {"https://gate.example", "o/open", closed, present.Page{URL: "https://gate.example/runs/" + closed, History: "https://gate.example/kernels/o/open/kernels/scale"}},
 		"loopback": {"http://127.0.0.1:8080", "o/open", open, present.Page{URL: "http://127.0.0.1:8080/runs/" + open, History: "http://127.0.0.1:8080/kernels/o/open/kernels/scale"}},
 		"nowhere":  {"", "o/open", open, present.Page{}},

@@ -111,7 +111,7 @@ func TestPageOfATuning(t *testing.T) {
 			return ok
 		})
 	}))
-	page(address, "Elite", "Verdicts of the gate")
+	page(address, "Fastest in the race", "Verdicts of the gate")
 	if status, _ := w.get(s.URL() + "/searches/none"); status != http.StatusNotFound {
 		t.Errorf("a search that does not exist answers %d", status)
 	}

@@ -26,7 +26,7 @@ func Check(job runners.Job, earlier int, e *gates.Evidence) error {
 	}
 	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
 	c := checker{job: job, rule: job.Rule(), evidence: e, mode: runners.ModeOf(job.Manifest)}
-	for _, check := range []func() error{c.origin, c.facts, c.device, func() error { return c.shapes(earlier) }, c.builds, c.correctness, c.sanitize, func() error { return c.performance(earlier) }, c.rest, c.whole} {
+	for _, check := range []func() error{c.origin, c.facts, c.device, func() error { return c.shapes(earlier) }, c.builds, c.correctness, c.sanitize, func() error { return c.performance(earlier) }, c.energy, c.rest, c.whole} {
 		if err := check(); err != nil {
 			return fmt.Errorf("the runner's evidence does not answer its job: %w (does the runner have a different version than the server, or is it not trustworthy?)", err)
 		}
@@ -280,6 +280,10 @@ func (c checker) rest() error {
 	switch {
 	case e.MachineCode != nil && !c.mode.Disassembly:
 		return fmt.Errorf("machine_code: nothing shows that of a %s kernel", e.Mode)
+	case e.Explained != nil && len(e.Explained.Shapes) > 0 && !c.mode.Profiler:
+		return fmt.Errorf("explained.shapes: there is no profiler for a %s kernel", e.Mode)
+	case e.Explained != nil && slices.ContainsFunc(e.Explained.Shapes, func(s gates.ExplainedShape) bool { return !slices.Contains(c.job.ShapeNames(), s.Shape) }):
+		return errors.New("explained.shapes: one of them is none that both sides take")
 	case e.Profile != nil && len(e.Profile.Metrics) > 0 && !c.mode.Profiler:
 		return fmt.Errorf("profile.metrics: there is no profiler for a %s kernel", e.Mode)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/gates/why"
 )
 
 // OfPull are the facts in GitHub's answer about a pull request. The answer does not
@@ -22,7 +23,7 @@ import (
 func OfPull(repo, defaultBranch string, p client.Pull) change.Facts {
 	repo = cmp.Or(p.BaseRepo, repo)
 	return change.Facts{
-		Repo: repo, DefaultBranch: defaultBranch, Title: p.Title, Author: p.Author, Labels: p.Labels, Draft: p.Draft, Open: p.Open, Merged: p.Merged,
+		Repo: repo, DefaultBranch: defaultBranch, Title: p.Title, Claims: why.Claims(p.Title, p.Body), Author: p.Author, Labels: p.Labels, Draft: p.Draft, Open: p.Open, Merged: p.Merged,
 		Fork: !strings.EqualFold(p.HeadRepo, repo), Head: p.HeadSHA, Base: p.BaseRef, Updated: p.UpdatedAt,
 	}
 }
@@ -31,7 +32,7 @@ func OfPull(repo, defaultBranch string, p client.Pull) change.Facts {
 // by number.
 func OfEvent(e webhook.PullRequest) change.Facts {
 	return change.Facts{
-		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Title: e.Title, Author: e.Author.Login, Labels: e.Labels,
+		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Title: e.Title, Claims: why.Claims(e.Title, e.Body), Author: e.Author.Login, Labels: e.Labels,
 		Draft: e.Draft, Open: e.Open, Merged: e.Merged, Fork: e.Fork(), Head: e.HeadSHA, Base: e.BaseRef, Updated: e.UpdatedAt,
 	}
 }

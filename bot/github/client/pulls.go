@@ -14,7 +14,7 @@ import (
 // A Pull is a snapshot of a pull request.
 type Pull struct {
 	Number              int
-	Title, Author       string
+	Title, Body, Author string
 	Draft, Open, Merged bool
 	Labels              []string
 	HeadSHA, HeadRepo   string // HeadRepo is owner/name, empty if the fork is gone
@@ -26,7 +26,7 @@ type Pull struct {
 
 func pull(p *github.PullRequest) Pull {
 	base := p.GetBase().GetRepo()
-	out := Pull{Number: p.GetNumber(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(), Draft: p.GetDraft(), Open: p.GetState() == "open",
+	out := Pull{Number: p.GetNumber(), Title: p.GetTitle(), Body: p.GetBody(), Author: p.GetUser().GetLogin(), Draft: p.GetDraft(), Open: p.GetState() == "open",
 		Merged: p.GetMerged() || p.MergedAt != nil, HeadSHA: p.GetHead().GetSHA(), HeadRepo: p.GetHead().GetRepo().GetFullName(),
 		BaseRef: p.GetBase().GetRef(), BaseRepo: base.GetFullName(), BaseID: base.GetID(), Shut: base.GetArchived() || base.GetDisabled(), UpdatedAt: p.GetUpdatedAt().Time}
 	for _, l := range p.Labels {

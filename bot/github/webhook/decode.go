@@ -103,7 +103,7 @@ func (p *payload) pullRequest(action string) Event {
 	pr := required[wirePullRequest](p, "pull_request")
 	const at = "pull_request."
 	e := PullRequest{
-		Origin: p.inRepository(), Number: p.number(at+"number", pr.Number), Title: p.text(at+"title", pr.Title, maxTitle), Author: p.user(at+"user", pr.User),
+		Origin: p.inRepository(), Number: p.number(at+"number", pr.Number), Title: p.text(at+"title", pr.Title, maxTitle), Body: p.text(at+"body", pr.Body, maxBody), Author: p.user(at+"user", pr.User),
 		Draft: pr.Draft, Open: pr.State == "open", Merged: pr.Merged, UpdatedAt: pr.UpdatedAt,
 		HeadSHA: p.sha(at+"head.sha", pr.Head.SHA), BaseRef: p.name(at+"base.ref", pr.Base.Ref),
 	}

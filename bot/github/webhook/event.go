@@ -52,6 +52,7 @@ type PullRequest struct {
 	Origin
 	Number    int
 	Title     string
+	Body      string
 	Author    User
 	Draft     bool
 	Open      bool

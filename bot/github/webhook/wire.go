@@ -24,6 +24,7 @@ type wireInstallation struct {
 type wirePullRequest struct {
 	Number    int         `json:"number"`
 	Title     string      `json:"title"`
+	Body      string      `json:"body"`
 	State     string      `json:"state"`
 	Draft     bool        `json:"draft"`
 	Merged    bool        `json:"merged"`
