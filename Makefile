@@ -87,7 +87,7 @@ lag-test: ## run the bot's stories while GitHub's replicas lag
 # The documents' pictures: the demo, measured on this machine, in a headless Chromium.
 .PHONY: screenshots
 screenshots: setup ## take the pictures of the documents from the demo
-	go test -count=1 -timeout=30m ./bot/demo -run '^(TestScreenshots|TestVerdictPicture)$$' -screenshots $(CURDIR)/.github
+	go test -count=1 -timeout=30m ./bot/demo -run '^(TestScreenshots|TestVerdictPicture|TestPagePictures)$$' -screenshots $(CURDIR)/.github
 
 # Error rates, speeds and sizes; speeds are ratios within one run.
 bench: ## measure error rates, speeds and sizes
