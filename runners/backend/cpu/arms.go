@@ -17,7 +17,7 @@ import (
 
 const (
 	maxArms      = 8   // that are timed next to each other: each has memory of its own
-	armsHopeless = 4   // times slower than the baseline: such an arm is timed once
+	armsHopeless = 4   // times slower than the baseline: such an arm is timed once more, and then left out
 	armsMemory   = 1e9 // bytes that the arms' memory may take
 )
 
@@ -134,11 +134,8 @@ func (f *field) time(names []string, samples int) error {
 			}
 		}
 	}
-	first := all[0].times[0]
-	for _, a := range all {
-		if a.done = a.done || a.times[0] > armsHopeless*first; !a.done {
-			a.times = nil
-		}
+	if err := dropHopeless(all[0], all[1:], func(a *runningArm) error { return f.launch(a, a != all[0]) }); err != nil {
+		return err
 	}
 	for range samples {
 		for _, i := range f.worker.rng.Perm(len(all)) {
@@ -154,6 +151,33 @@ func (f *field) time(names []string, samples int) error {
 			continue
 		}
 		f.found[a.name].Shapes[f.shape.Name] = runners.NewArmSamples(all[0].times, a.times)
+	}
+	return nil
+}
+
+// dropHopeless leaves out the arms that are far slower than the baseline. One slow launch proves nothing, because the machine may
+// have been busy with something else. So both are launched again, and the faster of two launches counts. All other launches so far
+// are forgotten.
+func dropHopeless(base *runningArm, arms []*runningArm, launch func(*runningArm) error) error {
+	if err := launch(base); err != nil {
+		return err
+	}
+	limit := armsHopeless * slices.Min(base.times)
+	for _, a := range arms {
+		if a.done || a.times[0] <= limit {
+			continue
+		}
+		if err := launch(a); err != nil {
+			return err
+		}
+		if !a.done && slices.Min(a.times) > limit {
+			a.done, a.times = true, []float64{slices.Min(a.times)}
+		}
+	}
+	for _, a := range append([]*runningArm{base}, arms...) {
+		if !a.done {
+			a.times = nil
+		}
 	}
 	return nil
 }
