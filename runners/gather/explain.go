@@ -17,6 +17,7 @@ func (g *gatherer) explain(ctx context.Context) (done bool, err error) {
 	if len(shapes) == 0 {
 		return false, nil
 	}
+	g.stand() // the gates are decided, and nobody has to wait for the explanation to see that
 	g.progress.Report(runners.Event{Gate: gates.GateProfile, Text: "explaining the difference"})
 	ask := runners.Explanation{Shapes: shapes}
 	profile := g.rule.Gates.Profile

@@ -93,3 +93,25 @@ func TestExplainFails(t *testing.T) {
 		t.Errorf("%s: %s", v.Outcome, v.Summary)
 	}
 }
+
+// events are all that a run reports.
+type events []runners.Event
+
+func (e *events) Report(one runners.Event) { *e = append(*e, one) }
+
+// Whoever waits for an explanation sees how the gates came out.
+func TestExplainedAfterTheVerdict(t *testing.T) {
+	j := job(t)
+	var all events
+	if e, err := Gather(t.Context(), j, profiling{scripted: &scripted{job: j, compile: true, ratio: 2}}, &all); err != nil || e.Fault != "" {
+		t.Fatal(err, e.Fault)
+	}
+	i := slices.IndexFunc(all, func(e runners.Event) bool { return e.Text == "explaining the difference" })
+	if i < 0 || all[i].Standing == nil {
+		t.Fatalf("%d of %+v", i, all)
+	}
+	timed := func(r gates.GateResult) bool { return r.Gate == gates.GatePerformance && r.Status == gates.Passed }
+	if !slices.ContainsFunc(all[i].Standing.Gates, timed) {
+		t.Errorf("the gates are %+v", all[i].Standing.Gates)
+	}
+}

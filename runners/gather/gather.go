@@ -72,7 +72,7 @@ func (g *gatherer) run(ctx context.Context) error {
 		}
 		if need.Gate != last {
 			last = need.Gate
-			g.progress.now = &runners.Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.PartialResults(g.job.Policy, g.evidence)}
+			g.stand()
 		}
 		start := time.Now()
 		err := g.step(ctx, func() error { return g.gather(ctx, need) })
@@ -84,6 +84,11 @@ func (g *gatherer) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// stand brings what progress reports of the gates up to date.
+func (g *gatherer) stand() {
+	g.progress.now = &runners.Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.PartialResults(g.job.Policy, g.evidence)}
 }
 
 // took adds the time of a step.
