@@ -145,9 +145,13 @@ func (w *world) rightAfterRestore(moment uint64, pr *embedded.PR, conclusion str
 		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate")
 		return c.Status == "completed" && c.Conclusion == conclusion
 	})
-	for _, c := range w.repo.Checks(pr.HeadSHA()) {
+	all := w.repo.Checks(pr.HeadSHA())
+	for _, c := range all {
 		if c.Status != "completed" {
 			w.Errorf("event %d: check %s of #%d is %s", moment, c.Name, pr.Number(), c.Status)
+			for _, c := range all {
+				w.Logf("%d %s of %s: %s %s: %s", c.ID, c.Name, c.ExternalID, c.Status, c.Conclusion, c.Title)
+			}
 		}
 	}
 	tables := 0

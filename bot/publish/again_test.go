@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,6 +252,33 @@ func TestSpareComment(t *testing.T) {
 	}
 	if out, err := few(true); errors.Is(err, client.ErrShed) {
 		t.Errorf("a workflow: noted %+v, %v", out, err)
+	}
+}
+
+// Where a different bot may have written, a pending check that a newer one has replaced is ended: nobody would write to it again.
+// A different change's check of the same name stays as it is.
+func TestReplacedChecksAreEnded(t *testing.T) {
+	w := newWorld(t)
+	h := w.token("gate", nil)
+	create := func(external, status string) {
+		c := client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA(), ExternalID: external, Status: status, Title: "Earlier", Summary: "Earlier."}
+		if status == "completed" {
+			c.Conclusion = "failure"
+		}
+		_, err := h.CreateCheck(t.Context(), "olga/kernels", c)
+		w.no(err)
+	}
+	create(w.state.ID.String(), "in_progress")
+	create("pr-1-99", "in_progress")
+	create(w.state.ID.String(), "completed")
+	w.apply(change.RepublishAsked{})
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	var got []string
+	for _, c := range w.named("kernelgate") {
+		got = append(got, c.Status+" "+c.Conclusion)
+	}
+	if want := []string{"completed cancelled", "in_progress ", "completed success"}; !slices.Equal(got, want) {
+		t.Errorf("the checks are %q, want %q", got, want)
 	}
 }
 

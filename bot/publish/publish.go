@@ -167,6 +167,9 @@ func (w *writer) checks(ctx context.Context) error {
 		}
 		if err == nil && id != 0 {
 			w.out.Checks[key] = change.Posted{ID: id, Digest: c.Digest, Done: c.Status == "completed", For: w.state.PostedScope()}
+			if w.state.Republish {
+				err = w.endReplaced(as, c, id)
+			}
 		}
 		failure = errors.Join(failure, w.Unchecked(err))
 	}
@@ -312,6 +315,29 @@ func inPlaceOf(have change.Posted, c client.Check, all []client.ExistingCheck) c
 		}
 	}
 	return client.ExistingCheck{}
+}
+
+// endReplaced completes the pending checks that a newer one has replaced. A bot that was restored knows such a check as
+// concluded, and never writes to it again, although the bot of before has opened it once more since the backup.
+func (w *writer) endReplaced(ctx context.Context, c present.Check, id int64) error {
+	if !w.GitHub.UsesChecks() {
+		return nil
+	}
+	all, err := w.GitHub.ListChecks(ctx, w.state.Facts.Repo, c.HeadSHA, c.Name)
+	if w.Lenient && status(err, http.StatusForbidden) {
+		return nil
+	}
+	for _, old := range all {
+		if old.ID >= id || old.ExternalID != c.ExternalID || old.Status == "completed" {
+			continue
+		}
+		ended := client.Check{
+			Name: c.Name, ExternalID: c.ExternalID, DetailsURL: c.DetailsURL, Status: "completed", Conclusion: "cancelled",
+			Title: "Replaced", Summary: "A newer check of the same name has the verdict.",
+		}
+		err = errors.Join(err, w.GitHub.UpdateCheck(ctx, w.state.Facts.Repo, old.ID, ended))
+	}
+	return err
 }
 
 // gone tells whether GitHub says that the thing spoken of does not exist. For a commit
