@@ -53,8 +53,11 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 	if e.Explained != nil {
 		v.Why = Explain(e, j.comparisons)
 	}
-	if !j.rule.Enforce.Blocks() {
+	switch label := e.Provenance.Label; {
+	case !j.rule.Enforce.Blocks():
 		v.Enforce = j.rule.Enforce
+	case p.Devices.Informs(label):
+		v.Enforce = policy.EnforceInform
 	}
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {

@@ -89,6 +89,20 @@ type Verdict struct {
 	Unsteady []string `json:"-"`
 }
 
+// Name is the kernel's, with the device that the run was for if the policy asks for several.
+func (v *Verdict) Name() string { return NameOn(v.Kernel, v.Provenance.Label) }
+
+// NameOn names the run of a kernel for a device; the device may be "".
+func NameOn(kernel, device string) string {
+	if device == "" {
+		return kernel
+	}
+	return kernel + On + device
+}
+
+// On stands between a kernel's name and the device of a run.
+const On = " on "
+
 // Blocks reports whether the verdict keeps the change from being merged.
 func (v *Verdict) Blocks() bool { return v.Outcome != Pass && v.Enforce.Blocks() }
 
