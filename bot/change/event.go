@@ -133,11 +133,15 @@ type KernelSpec struct {
 // ManifestName is the kernel's name in its manifest: Name without the device of the run, and without
 // the folder that is added where two kernels have one name.
 func (k KernelSpec) ManifestName() string {
-	name := k.Name
-	if k.Device != "" {
-		name = strings.TrimSuffix(name, gates.NameOn("", k.Device))
+	return strings.TrimSuffix(k.KernelName(), " ("+k.Folder+")")
+}
+
+// KernelName is Name without the device of the run: all runs of a kernel have it.
+func (k KernelSpec) KernelName() string {
+	if k.Device == "" {
+		return k.Name
 	}
-	return strings.TrimSuffix(name, " ("+k.Folder+")")
+	return strings.TrimSuffix(k.Name, gates.NameOn("", k.Device))
 }
 
 // A Kernel is one kernel that the change touches.

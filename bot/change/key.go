@@ -45,13 +45,15 @@ func (s *State) OfKernel(folder string) []Run {
 }
 
 // Measured finds the run whose evidence may be used for what a plan asks for: the run with that key
-// or, if the policy named the same device in a different way, one that the same runners measured.
+// or, if the policy named the same device in a different way, one that the same runners measured. What
+// was measured for information spent no error rate of the change, so it lets nothing pass.
 func (s *State) Measured(head string, kernel KernelSpec) (Run, bool) {
+	holds := func(r Run) bool { return EvidenceHolds(r, head, kernel) && (kernel.Informs || !r.Informs) }
 	if r, ok := s.ByKey(kernel.Key()); ok {
-		return r, EvidenceHolds(r, head, kernel)
+		return r, holds(r)
 	}
 	for _, r := range s.OfKernel(kernel.Folder) {
-		if EvidenceHolds(r, head, kernel) {
+		if holds(r) {
 			return r, true
 		}
 	}
