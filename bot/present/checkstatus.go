@@ -250,7 +250,7 @@ func (v View) together() checkStatus {
 		if len(faulty) > 0 {
 			title += fmt.Sprintf(", %d without a verdict", len(faulty))
 		}
-		if lacking := v.lacking(); len(lacking) > 0 {
+		if lacking := v.lacking(unfinished); len(lacking) > 0 {
 			title += "; no runner for " + strings.Join(lacking, ", ")
 		}
 		return newCheckStatus(signWorking, inProgress, "", title, "")

@@ -29,7 +29,7 @@ func CommentDigest(v View) string {
 	case text == "":
 		return ""
 	case v.Measuring() && v.partial():
-		return digest([]any{"measuring", v.State.Facts.Head, v.override(), extrasDone(v.State), v.lacking(), v.matrix()})
+		return digest([]any{"measuring", v.State.Facts.Head, v.override(), extrasDone(v.State), v.lacking(v.State.Runs), v.matrix()})
 	case v.Measuring():
 		return digest([]any{"measuring", v.State.Facts.Head, v.override(), extrasDone(v.State)})
 	}

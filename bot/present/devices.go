@@ -105,7 +105,7 @@ func (v View) foundOn(r change.Run, at checkStatus) string {
 func (v View) missingOn(r change.Run) string {
 	verdict := v.Verdicts[r.Job]
 	switch {
-	case r.Phase == change.Queued && slices.Contains(v.lacking(), r.Device):
+	case r.Phase == change.Queued && slices.Contains(v.lacking(v.State.Runs), r.Device):
 		return "a runner with the label " + r.Device
 	case r.Phase != change.Done || outcome(r) == gates.Pass || verdict == nil || len(verdict.ToPass) == 0:
 		return ""
@@ -117,13 +117,13 @@ func cellOf(text string) string {
 	return report.EscapeProse(report.Clip(report.Plain(text), cellRunes))
 }
 
-// lacking is the devices that runs wait for and no connected runner has. Where it is not known who is connected, there are none.
-func (v View) lacking() []string {
+// lacking is the devices that some runs wait for and no connected runner has. Where it is not known who is connected, there are none.
+func (v View) lacking(runs []change.Run) []string {
 	var devices []string
 	if v.Workflow || !v.State.Facts.Open || v.State.Held() {
 		return nil
 	}
-	for _, r := range v.State.Runs {
+	for _, r := range runs {
 		fit, _ := v.fitting(r.Labels)
 		if r.Device != "" && r.Phase == change.Queued && fit == 0 && !slices.Contains(devices, r.Device) {
 			devices = append(devices, r.Device)
@@ -135,7 +135,7 @@ func (v View) lacking() []string {
 // howToAdd says which runners are missing, and how to add one.
 func (v View) howToAdd() string {
 	var items []string
-	for _, device := range v.lacking() {
+	for _, device := range v.lacking(v.State.Runs) {
 		waits := "The check waits for it."
 		if slices.ContainsFunc(v.State.Runs, func(r change.Run) bool { return r.Device == device && r.Informs }) {
 			waits = "This device only informs, so the check does not wait for it."
@@ -152,5 +152,5 @@ func (v View) howToAdd() string {
 // partial tells whether some devices have their verdict while no runner is there for another one. It may take days, so the comment
 // says it without waiting for the last verdict.
 func (v View) partial() bool {
-	return len(v.lacking()) > 0 && slices.ContainsFunc(v.State.Runs, func(r change.Run) bool { return r.Phase == change.Done })
+	return len(v.lacking(v.State.Runs)) > 0 && slices.ContainsFunc(v.State.Runs, func(r change.Run) bool { return r.Phase == change.Done })
 }
