@@ -50,6 +50,7 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
 		Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
 	}
+	v.Elsewhere = elsewhere(p.Devices, e.Provenance.Label)
 	if e.Explained != nil {
 		v.Why = Explain(e, j.comparisons)
 	}
