@@ -65,9 +65,12 @@ type Provenance struct {
 	// Implementation is the hash of the kernel.yaml that the candidate was built and
 	// launched by, where it differs from Manifest.
 	Implementation string `json:"implementation,omitempty"`
-	Policy         string `json:"policy,omitempty"` // hash of the policy that steered the gathering
-	Host           string `json:"host,omitempty"`
-	Command        string `json:"command,omitempty"` // reproduces the run
+	// Label is the device that the run was for, as the policy names it. It is empty if the policy asks
+	// for one run only.
+	Label   string `json:"label,omitempty"`
+	Policy  string `json:"policy,omitempty"` // hash of the policy that steered the gathering
+	Host    string `json:"host,omitempty"`
+	Command string `json:"command,omitempty"` // reproduces the run
 }
 
 // A Commit is one state of a repository.

@@ -50,11 +50,15 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
 		Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
 	}
+	v.Elsewhere = elsewhere(p.Devices, e.Provenance.Label)
 	if e.Explained != nil {
 		v.Why = Explain(e, j.comparisons)
 	}
-	if !j.rule.Enforce.Blocks() {
+	switch label := e.Provenance.Label; {
+	case !j.rule.Enforce.Blocks():
 		v.Enforce = j.rule.Enforce
+	case p.Devices.Informs(label):
+		v.Enforce = policy.EnforceInform
 	}
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {

@@ -82,12 +82,50 @@ type Verdict struct {
 	Existing    []string       `json:"existing,omitempty"` // findings that the baseline has as well, by gate, in a few words
 	Findings    []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
 
+	// Elsewhere is the other devices that the policy asks for, by label. The verdict says nothing about them.
+	Elsewhere []OtherDevice `json:"elsewhere,omitempty"`
+
 	// Unjudged is the times that were measured and that no gate judged, for a report. They follow from the evidence, so that a
 	// stored verdict does not have them: see UnjudgedTimes.
 	Unjudged []Comparison `json:"-"`
 	// Unsteady is what its medians hide, for a report whose writer has the evidence: see the function Unsteady.
 	Unsteady []string `json:"-"`
 }
+
+// An OtherDevice is one that a verdict says nothing about.
+type OtherDevice struct {
+	Label   string         `json:"label"`
+	Enforce policy.Enforce `json:"enforce"` // block or inform: what its verdict does
+}
+
+// elsewhere is the devices of a policy but one, sorted.
+func elsewhere(d policy.Devices, label string) []OtherDevice {
+	var all []OtherDevice
+	for _, device := range slices.Sorted(slices.Values(d.Each())) {
+		enforce := policy.EnforceBlock
+		if d.Informs(device) {
+			enforce = policy.EnforceInform
+		}
+		if device != label {
+			all = append(all, OtherDevice{device, enforce})
+		}
+	}
+	return all
+}
+
+// Name is the kernel's, with the device that the run was for if the policy asks for several.
+func (v *Verdict) Name() string { return NameOn(v.Kernel, v.Provenance.Label) }
+
+// NameOn names the run of a kernel for a device; the device may be "".
+func NameOn(kernel, device string) string {
+	if device == "" {
+		return kernel
+	}
+	return kernel + On + device
+}
+
+// On stands between a kernel's name and the device of a run.
+const On = " on "
 
 // Blocks reports whether the verdict keeps the change from being merged.
 func (v *Verdict) Blocks() bool { return v.Outcome != Pass && v.Enforce.Blocks() }

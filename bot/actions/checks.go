@@ -32,7 +32,7 @@ func (s *session) lookBeside(ctx context.Context) error {
 	}
 	seen := map[change.ID]bool{s.state.ID: true}
 	for _, t := range there { // newest first
-		if t.folder != "" || t.id.Repo != s.state.ID.Repo || seen[t.id] {
+		if t.key != (change.KernelKey{}) || t.id.Repo != s.state.ID.Repo || seen[t.id] {
 			continue
 		}
 		seen[t.id] = true
@@ -58,9 +58,9 @@ func (s *session) lookBeside(ctx context.Context) error {
 // kernels.
 type reported struct {
 	id                              change.ID
-	folder                          string // set for the check of one kernel; a status does not say
-	rules                           string // digest of the rules that applied
-	number                          int64  // id of the check
+	key                             change.KernelKey // set for the check of one run; a status does not say
+	rules                           string           // digest of the rules that applied
+	number                          int64            // id of the check
 	name, status, conclusion, title string
 }
 
@@ -71,9 +71,9 @@ func (s *session) reports(ctx context.Context, sha, name string) (all []reported
 	if s.hub.UsesChecks() {
 		there, err := s.hub.ListChecks(ctx, s.env.repo, sha, name)
 		for _, t := range there {
-			if id, folder, err := present.ParseExternalID(t.ExternalID); err == nil {
+			if id, key, err := present.ParseExternalID(t.ExternalID); err == nil {
 				_, rules, _ := s.env.pullOf(t.DetailsURL)
-				all = append(all, reported{id, folder, rules, t.ID, t.Name, t.Status, t.Conclusion, t.Title})
+				all = append(all, reported{id, key, rules, t.ID, t.Name, t.Status, t.Conclusion, t.Title})
 			}
 		}
 		return all, unlessForbidden(err)
@@ -128,7 +128,7 @@ func (s *session) clear(ctx context.Context, c present.Check, sha string) (int, 
 	}
 	n := 0
 	for _, t := range there { // newest first
-		if id, folder, err := present.ParseExternalID(c.ExternalID); err != nil || t.id != id || t.folder != folder {
+		if id, key, err := present.ParseExternalID(c.ExternalID); err != nil || t.id != id || t.key != key {
 			continue
 		}
 		key := change.CheckKey(c.Name, sha)

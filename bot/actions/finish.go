@@ -73,6 +73,9 @@ func (s *session) ofKernels() End {
 	}
 	out := End{Verdict: gates.Pass}
 	for _, r := range s.state.Runs {
+		if r.Informs {
+			continue // the comment has its verdict
+		}
 		one := End{Verdict: gates.Error, Reason: string(gates.ReasonRunner), Exit: exitError}
 		if r.Result != nil && r.Result.Outcome == gates.Pass {
 			one = End{Verdict: gates.Pass}

@@ -75,12 +75,12 @@ func (s *session) number(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, folder, err := present.ParseExternalID(c.ExternalID)
+		_, key, err := present.ParseExternalID(c.ExternalID)
 		if err != nil {
 			return fmt.Errorf("numbering the attempts: %w", err)
 		}
 		for i, r := range s.state.Runs {
-			if r.Folder == folder {
+			if r.Key() == key {
 				s.state.Runs[i].Attempt = min(1+max(before, tried(s.state.Past, r), s.env.runAttempt-1), maxAttempts+1)
 			}
 		}
@@ -146,10 +146,13 @@ func (s *session) measure(ctx context.Context, job runners.Job, run change.Run, 
 
 // fit returns why this job does not measure a kernel, or nil.
 func (s *session) fit(job runners.Job, run change.Run) error {
-	devices := job.Policy.Devices
+	devices := job.Policy.Devices.Prefer
 	switch {
 	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Folder) && !slices.Contains(s.Kernels, run.ManifestName()):
 		return fmt.Errorf("the workflow has this job measure only %s (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Name)
+	case run.Device != "" && !slices.Contains(s.Labels, run.Device):
+		return fmt.Errorf("the policy asks for a verdict on %s, and this runner is %s: a job of a workflow runs on one machine and cannot know what another job measured "+
+			"(gate several devices with kernelgate serve, or list one device in the policy)", run.Device, strings.Join(s.Labels, ", "))
 	case len(devices) > 0 && !slices.ContainsFunc(devices, func(d string) bool { return slices.Contains(s.Labels, d) }):
 		return fmt.Errorf("the policy lets only %s measure, and this runner is %s (choose a different runner with runs-on, or add its labels to KERNELGATE_LABELS)",
 			strings.Join(devices, ", "), strings.Join(s.Labels, ", "))

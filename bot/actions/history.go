@@ -29,6 +29,7 @@ const (
 type record struct {
 	Kernel  string        `json:"k"` // display name
 	Folder  string        `json:"f,omitempty"`
+	Device  string        `json:"d,omitempty"` // as in change.KernelKey
 	Head    string        `json:"h"`
 	Attempt int           `json:"n"`
 	Rule    string        `json:"r,omitempty"`
@@ -44,7 +45,7 @@ func remember(body string, runs []change.Run) string {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r change.Run) bool { return r.Phase == change.Queued })
 	var all []record
 	for _, r := range runs[max(0, len(runs)-maxHistory):] {
-		one := record{Kernel: r.Name, Folder: r.Folder, Head: r.Head, Attempt: r.Attempt, Rule: r.Rule, Ended: r.Ended.UTC().Truncate(time.Second)}
+		one := record{Kernel: r.Name, Folder: r.Folder, Device: r.Device, Head: r.Head, Attempt: r.Attempt, Rule: r.Rule, Ended: r.Ended.UTC().Truncate(time.Second)}
 		if r.Phase == change.Done && r.Result != nil {
 			one.Outcome, one.Reason, one.Line = r.Result.Outcome, r.Result.Reason, report.Clip(report.Plain(r.Result.Line), 200)
 		}
@@ -85,7 +86,7 @@ func recall(body string) []change.Run {
 		if !ident.IsCommit(one.Head) || one.Kernel == "" || one.Attempt < 1 || one.Attempt > maxAttempts+1 {
 			continue
 		}
-		run := change.Run{KernelSpec: change.KernelSpec{Name: report.Clip(one.Kernel, 200), Folder: report.Clip(one.Folder, 500), Rule: report.Clip(one.Rule, 200)}, Head: one.Head, Attempt: one.Attempt, Phase: change.Abandoned, Ended: one.Ended}
+		run := change.Run{KernelSpec: change.KernelSpec{Name: report.Clip(one.Kernel, 200), Folder: report.Clip(one.Folder, 500), Device: report.Clip(one.Device, 100), Rule: report.Clip(one.Rule, 200)}, Head: one.Head, Attempt: one.Attempt, Phase: change.Abandoned, Ended: one.Ended}
 		if slices.Contains([]gates.Outcome{gates.Pass, gates.Defer, gates.Error}, one.Outcome) {
 			run.Phase = change.Done
 			run.Result = &change.Result{Outcome: one.Outcome, Reason: gates.Reason(report.Clip(string(one.Reason), 40)), Line: report.Clip(one.Line, 200)}

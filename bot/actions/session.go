@@ -113,7 +113,7 @@ func (s *session) judged(ctx context.Context) (bool, error) {
 func (s *session) rules() string {
 	sum := sha256.New()
 	for _, r := range s.state.Runs {
-		fmt.Fprintf(sum, "%q %q\n", r.Folder, r.Rule)
+		fmt.Fprintf(sum, "%q %q\n", r.Key().String(), r.Rule)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }

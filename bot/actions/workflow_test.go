@@ -129,7 +129,7 @@ func TestWorkflowCanBeCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := ours.Devices
+	words := ours.Devices.All()
 	for _, rule := range ours.Rules {
 		words = append(words, rule.When.Labels...)
 	}

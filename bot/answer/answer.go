@@ -116,9 +116,9 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case grammar.Rebench:
 		return d.rebench(ctx, s, pol, asked)
 	case grammar.Tune:
-		return d.search(ctx, s, asked, asked.Kernel)
+		return d.search(ctx, s, asked, asked.Kernel, asked.Device)
 	case grammar.Bisect:
-		return d.search(ctx, s, asked, asked.Kernel)
+		return d.search(ctx, s, asked, asked.Kernel, asked.Device)
 	}
 	return refused(change.Answer{Kind: change.AnswerUnavailable, Command: asked.Name()})
 }

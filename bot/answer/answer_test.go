@@ -91,6 +91,17 @@ func stateOf(bend func(*change.State)) *change.State {
 	return s
 }
 
+// devices has one kernel, on two devices.
+func devices(s *change.State) {
+	one := s.Runs[0]
+	s.Runs = nil
+	for _, device := range []string{"l4", "h200"} {
+		one.Name, one.Device = "scale on "+device, device
+		one.Result = &change.Result{Outcome: gates.Error}
+		s.Runs = append(s.Runs, one)
+	}
+}
+
 func fork(s *change.State) { s.Facts.Fork = true }
 
 func baseGone(s *change.State) { loosens(s); s.Facts.BaseGone = true }
@@ -192,6 +203,21 @@ func TestAnswers(t *testing.T) {
 		{"rebench says what is busy", "write", "/rebench", nil, "", true, "`gemm` is queued or being measured already.", change.Effect{
 			Rebench: []change.Rerun{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=0 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
 		{"rebench by folder", "write", "/rebench kernels/other", nil, "", true, "Measuring again", change.Effect{Rebench: []change.Rerun{{Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
+		{"rebench on every device", "write", "/rebench scale", devices, "", true, "Measuring again", change.Effect{Rebench: []change.Rerun{
+			{Folder: "kernels/scale", Device: "l4", Bundle: "kernels/scale rounds=0 vs="}, {Folder: "kernels/scale", Device: "h200", Bundle: "kernels/scale rounds=0 vs="}}}},
+		{"rebench on one device", "write", "/rebench scale on h200", devices, "", true, "Measuring again", change.Effect{Rebench: []change.Rerun{
+			{Folder: "kernels/scale", Device: "h200", Bundle: "kernels/scale rounds=0 vs="}}}},
+		{"rebench all on one device", "write", "/rebench on l4", devices, "", true, "Measuring again", change.Effect{Rebench: []change.Rerun{
+			{Folder: "kernels/scale", Device: "l4", Bundle: "kernels/scale rounds=0 vs="}}}},
+		{"rebench on a device that the policy does not name", "write", "/rebench on a100", devices, "", false, "does not ask for a run on `a100`. It asks for `h200`, `l4`.", change.Effect{}},
+		{"rebench on a device where one is enough", "write", "/rebench on l4", nil, "", false, "one run of a kernel, on any of its runners, so `l4` cannot be chosen", change.Effect{}},
+		{"an unknown kernel on devices", "write", "/rebench nothing", devices, "", false, "It touches `scale`.", change.Effect{}},
+		{"an extra on a device", "write", "/rebench scale on h200 vs=self", devices, "", true, "an extra", change.Effect{ExtraRuns: []change.ExtraRun{
+			{Folder: "kernels/scale", Device: "h200", Bundle: "kernels/scale rounds=0 vs=self", Rebench: grammar.Rebench{Kernels: []string{"kernels/scale"}, Device: "h200", Versus: grammar.Self}}}}},
+		{"tune on the first device", "write", "/tune", devices, "", true, "toggles of `scale on l4`", change.Effect{
+			Search: &change.Search{Folder: "kernels/scale", Device: "l4", Bundle: "search of kernels/scale", Request: grammar.Read("/tune")}}},
+		{"bisect on a device", "write", "/bisect scale on h200", devices, "", true, "made `scale on h200` slower", change.Effect{
+			Search: &change.Search{Folder: "kernels/scale", Device: "h200", Bundle: "search of kernels/scale", Request: grammar.Read("/bisect scale on h200")}}},
 		{"rebench by an ambiguous name", "write", "/rebench scale", nil, "", false, "2 kernels are called `scale`: name the folder that you mean, `kernels/scale` or `kernels/other`.", change.Effect{}},
 		{"rebench what is busy", "write", "/rebench gemm", nil, "", false, "`gemm` is queued or being measured already.", change.Effect{}},
 		{"rebench what is gone", "write", "/rebench gone", nil, "", false, "the kernel is gone", change.Effect{}},

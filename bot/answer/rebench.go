@@ -30,7 +30,7 @@ func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Po
 	case d.Planner == nil && (extra || r.Profile):
 		return refusedAs(change.AnswerWorkflowAsks)
 	}
-	runs, problem := meant(s, r.Kernels)
+	runs, problem := meant(s, r.Kernels, r.Device)
 	switch {
 	case problem != nil:
 		return refused(*problem)
@@ -46,28 +46,45 @@ func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Po
 	return d.again(ctx, s, runs, r)
 }
 
-// meant is the runs of the kernels that are named, by folder or by name, or of all; those
-// that are gone left out.
-func meant(s *change.State, words []string) (runs []change.Run, problem *change.Answer) {
+// meant is the runs of the kernels that are named, by folder or by name, or of all, on one device or
+// on each; those that are gone left out.
+func meant(s *change.State, words []string, device string) (runs []change.Run, problem *change.Answer) {
 	for _, word := range words {
 		found := s.Meant(word)
+		folders := distinct(found, func(r change.Run) string { return r.Folder })
 		switch {
 		case len(found) == 0:
-			return nil, &change.Answer{Kind: change.AnswerUnknownKernel, Word: word, Kernels: names(s.Runs)}
-		case len(found) > 1:
-			var folders []string
-			for _, f := range found {
-				folders = append(folders, f.Folder)
-			}
+			return nil, &change.Answer{Kind: change.AnswerUnknownKernel, Word: word, Kernels: distinct(s.Runs, kernelName)}
+		case len(folders) > 1:
 			return nil, &change.Answer{Kind: change.AnswerSeveralKernels, Word: word, Kernels: folders}
 		case !slices.ContainsFunc(runs, found[0].Same): // named once more, in another way
-			runs = append(runs, found[0])
+			runs = append(runs, found...)
 		}
 	}
 	if len(words) == 0 {
 		runs = slices.Clone(s.Runs)
 	}
-	return slices.DeleteFunc(runs, func(r change.Run) bool { return r.Sources == "" }), nil
+	runs = slices.DeleteFunc(runs, func(r change.Run) bool { return r.Sources == "" })
+	if device == "" || len(runs) == 0 {
+		return runs, nil
+	}
+	there := slices.DeleteFunc(distinct(runs, func(r change.Run) string { return r.Device }), func(d string) bool { return d == "" })
+	if !slices.Contains(there, device) {
+		return nil, &change.Answer{Kind: change.AnswerUnknownDevice, Word: device, Devices: there}
+	}
+	return slices.DeleteFunc(runs, func(r change.Run) bool { return r.Device != device }), nil
+}
+
+func kernelName(r change.Run) string { return r.KernelName() }
+
+// distinct is the words of runs, each once, in their order.
+func distinct(runs []change.Run, of func(change.Run) string) (words []string) {
+	for _, r := range runs {
+		if word := of(r); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return words
 }
 
 // profiles tells whether the policy asks for a profile of any of the runs.
@@ -99,11 +116,11 @@ func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, 
 		if r := run.Result; r != nil && r.Attempt > 0 && r.Outcome != gates.Error && r.Reason != gates.ReasonInconclusive {
 			decided = append(decided, run)
 		}
-		bundle, err := d.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{Folder: run.Folder, Rounds: r.Rounds, Profile: r.Profile})
+		bundle, err := d.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{Folder: run.Folder, Device: run.Device, Rounds: r.Rounds, Profile: r.Profile})
 		if err != nil {
 			return badRequest(err)
 		}
-		effect.Rebench = append(effect.Rebench, change.Rerun{Folder: run.Folder, Bundle: bundle})
+		effect.Rebench = append(effect.Rebench, change.Rerun{Folder: run.Folder, Device: run.Device, Bundle: bundle})
 	}
 	if len(effect.Rebench) == 0 {
 		return refused(change.Answer{Kind: change.AnswerBusy, Busy: names(busy)})
@@ -115,14 +132,14 @@ func (d Decider) extraRuns(ctx context.Context, s *change.State, runs []change.R
 	var effect change.Effect
 	for _, run := range runs {
 		bundle, err := d.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{
-			Folder: run.Folder, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile, Approved: s.ApprovedHeads(),
+			Folder: run.Folder, Device: run.Device, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile, Approved: s.ApprovedHeads(),
 		})
 		if err != nil {
 			return badRequest(err)
 		}
 		one := r
-		one.Kernels = []string{run.Folder}
-		effect.ExtraRuns = append(effect.ExtraRuns, change.ExtraRun{Folder: run.Folder, Bundle: bundle, Rebench: one})
+		one.Kernels, one.Device = []string{run.Folder}, run.Device
+		effect.ExtraRuns = append(effect.ExtraRuns, change.ExtraRun{Folder: run.Folder, Device: run.Device, Bundle: bundle, Rebench: one})
 	}
 	return granted(effect, change.Answer{Kind: change.AnswerExtraRun})
 }

@@ -69,24 +69,39 @@ type Key struct {
 	Folder       string // of the kernel
 	Requirements string // digest of manifest and reference
 	Policy       string // hash
+	// Label is the device that the run is for, if the policy asks for a run on each of several. Two
+	// devices share no evidence, even if their GPUs have one name. Informs says that its verdict blocks
+	// nothing.
+	Label   string
+	Informs bool
+}
+
+// words is what the name of a log depends on. A key without a label has the names that it always had.
+func (m Key) words(words ...string) []string {
+	if m.Label != "" {
+		words = append(words, "on", m.Label)
+	}
+	return words
 }
 
 // KeyOf is a run's.
 func KeyOf(id change.ID, p *change.Plan, run change.Run) Key {
 	policy := sha256.Sum256([]byte(p.Policy))
-	return Key{Repo: id.Repo, Folder: run.Folder, Requirements: run.RequirementsDigest, Policy: hex.EncodeToString(policy[:])}
+	return Key{
+		Repo: id.Repo, Folder: run.Folder, Requirements: run.RequirementsDigest, Policy: hex.EncodeToString(policy[:]), Label: run.Device, Informs: run.Informs,
+	}
 }
 
 // OfCode names the log of a machine code, as a subject in the journal.
 func (m Key) OfCode(c runners.Code) string {
-	return fmt.Sprintf("code-%d-%s", m.Repo, c.Hash(m.Folder, m.Requirements, m.Policy))
+	return fmt.Sprintf("code-%d-%s", m.Repo, c.Hash(m.words(m.Folder, m.Requirements, m.Policy)...))
 }
 
 // OfSources names the log of the sources that the code was built from, by the same compiler
 // on the same device. What the tuner picks differs from run to run, and the attempts at all picks count.
 func (m Key) OfSources(sources string, c runners.Code) string {
 	c.Baseline, c.Candidate, c.Picks = "", "", ""
-	return fmt.Sprintf("sources-%d-%s", m.Repo, c.Hash(m.Folder, m.Requirements, m.Policy, sources))
+	return fmt.Sprintf("sources-%d-%s", m.Repo, c.Hash(m.words(m.Folder, m.Requirements, m.Policy, sources)...))
 }
 
 // Listed names a candidate's machine code in the lists of a pull request and of an author. The
@@ -95,13 +110,20 @@ func (m Key) OfSources(sources string, c runners.Code) string {
 // entry, since their rounds are not pooled.
 func (m Key) Listed(c runners.Code) string {
 	c.Baseline = ""
-	return c.Hash(m.Requirements)
+	return c.Hash(m.words(m.Requirements)...)
 }
 
 // OfPull names the list of machine codes of a pull request. The list is the same for every
-// baseline and for every author of a push.
+// baseline, for every author of a push, and for all devices that block: a head passes if it passes on
+// each, and with a list for each device an author could let one code be wrong on one device and the
+// next code on another, and spend the whole error rate once for each. A device that informs spends
+// nothing of it.
 func (m Key) OfPull(number int) string {
-	return fmt.Sprintf("pullcodes-%d-%s", m.Repo, runners.Code{}.Hash(m.Folder, strconv.Itoa(number)))
+	words := []string{m.Folder, strconv.Itoa(number)}
+	if m.Informs {
+		words = m.words(words...)
+	}
+	return fmt.Sprintf("pullcodes-%d-%s", m.Repo, runners.Code{}.Hash(words...))
 }
 
 // OfAuthor names the list of the machine codes that an author's pull requests brought
@@ -109,7 +131,7 @@ func (m Key) OfPull(number int) string {
 // is a different one, and the author has a new list. A different pick of the tuner does not give a new list.
 func (m Key) OfAuthor(author string, c runners.Code) string {
 	c.Candidate, c.Compiler, c.Picks = "", "", ""
-	return fmt.Sprintf("authorcodes-%d-%s", m.Repo, c.Hash(m.Folder, strings.ToLower(author)))
+	return fmt.Sprintf("authorcodes-%d-%s", m.Repo, c.Hash(m.words(m.Folder, strings.ToLower(author))...))
 }
 
 // A LeaseRef is one runner's lease of one job.

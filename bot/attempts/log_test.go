@@ -167,20 +167,20 @@ func TestEvidenceByDispatch(t *testing.T) {
 	if _, ok := a.Of(2, "N % 8 == 0"); ok {
 		t.Error("an attempt at another dispatch has left evidence for this one")
 	}
-	if m := (Key{7, "k", "a", "p"}); m.Listed(runners.Code{Candidate: "c"}) == (Key{7, "k", "a2", "p"}).Listed(runners.Code{Candidate: "c"}) {
+	if m := (Key{Repo: 7, Folder: "k", Requirements: "a", Policy: "p"}); m.Listed(runners.Code{Candidate: "c"}) == (Key{Repo: 7, Folder: "k", Requirements: "a2", Policy: "p"}).Listed(runners.Code{Candidate: "c"}) {
 		t.Error("code that is launched in another way has the place of the first in a list")
 	}
 }
 
 // Whatever evidence depends on makes another account; nothing else does.
 func TestNames(t *testing.T) {
-	m, c := Key{7, "k", "a", "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
+	m, c := Key{Repo: 7, Folder: "k", Requirements: "a", Policy: "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
 	seen := map[string]bool{m.OfCode(c): true, m.OfSources("s", c): true}
 	for i, other := range []struct {
 		Key
 		runners.Code
 	}{
-		{Key{8, "k", "a", "p"}, c}, {Key{7, "l", "a", "p"}, c}, {Key{7, "k", "b", "p"}, c}, {Key{7, "k", "a", "q"}, c},
+		{Key{Repo: 8, Folder: "k", Requirements: "a", Policy: "p"}, c}, {Key{Repo: 7, Folder: "l", Requirements: "a", Policy: "p"}, c}, {Key{Repo: 7, Folder: "k", Requirements: "b", Policy: "p"}, c}, {Key{Repo: 7, Folder: "k", Requirements: "a", Policy: "q"}, c},
 		{m, runners.Code{Baseline: "B", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}},
 		{m, runners.Code{Baseline: "b", Candidate: "C", Compiler: "cc", Device: "d", Arch: "x"}},
 		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "CC", Device: "d", Arch: "x"}},
@@ -292,15 +292,15 @@ func TestCodeNumberStays(t *testing.T) {
 
 // A list is of one pull request and kernel, or of one author, kernel, baseline and device.
 func TestListNames(t *testing.T) {
-	m, c := Key{7, "k", "a", "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
+	m, c := Key{Repo: 7, Folder: "k", Requirements: "a", Policy: "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
 	author := m.OfAuthor("Walt", c)
 	for what, same := range map[string]bool{
-		"another policy":       Key{7, "k", "a2", "p2"}.OfPull(3) == m.OfPull(3) && Key{7, "k", "a2", "p2"}.OfAuthor("walt", c) == author,
+		"another policy":       Key{Repo: 7, Folder: "k", Requirements: "a2", Policy: "p2"}.OfPull(3) == m.OfPull(3) && Key{Repo: 7, Folder: "k", Requirements: "a2", Policy: "p2"}.OfAuthor("walt", c) == author,
 		"another candidate":    m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c2", Compiler: "cc2", Device: "d", Arch: "x"}) == author,
 		"another pick":         m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x", Picks: "p"}) == author,
 		"another pull request": m.OfPull(3) != m.OfPull(4),
-		"another kernel":       Key{7, "k2", "a", "p"}.OfPull(3) != m.OfPull(3) && Key{7, "k2", "a", "p"}.OfAuthor("walt", c) != author,
-		"another repository":   Key{8, "k", "a", "p"}.OfPull(3) != m.OfPull(3) && Key{8, "k", "a", "p"}.OfAuthor("walt", c) != author,
+		"another kernel":       Key{Repo: 7, Folder: "k2", Requirements: "a", Policy: "p"}.OfPull(3) != m.OfPull(3) && Key{Repo: 7, Folder: "k2", Requirements: "a", Policy: "p"}.OfAuthor("walt", c) != author,
+		"another repository":   Key{Repo: 8, Folder: "k", Requirements: "a", Policy: "p"}.OfPull(3) != m.OfPull(3) && Key{Repo: 8, Folder: "k", Requirements: "a", Policy: "p"}.OfAuthor("walt", c) != author,
 		"another author":       m.OfAuthor("mona", c) != author,
 		"another baseline":     m.OfAuthor("walt", runners.Code{Baseline: "b2", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}) != author,
 		"another device":       m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d2", Arch: "x"}) != author,

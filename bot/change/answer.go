@@ -15,6 +15,7 @@ type Answer struct {
 	Base    string      `json:"base,omitempty"` // the same
 	Word    string      `json:"word,omitempty"` // of the command, for a kernel
 	Kernels []string    `json:"kernels,omitempty"`
+	Devices []string    `json:"devices,omitempty"` // that the kernels have runs on
 	Decided []string    `json:"decided,omitempty"` // kernels whose earlier rounds have decided
 	Busy    []string    `json:"busy,omitempty"`    // kernels that are queued or being measured
 
@@ -92,6 +93,7 @@ const (
 	AnswerNoKernel       AnswerKind = "no_kernel" // Workflow: the verdict is written again
 	AnswerWorkflowAsks   AnswerKind = "workflow_asks"
 	AnswerUnknownKernel  AnswerKind = "unknown_kernel"  // Word, Kernels
+	AnswerUnknownDevice  AnswerKind = "unknown_device"  // Word, Devices
 	AnswerSeveralKernels AnswerKind = "several_kernels" // Word, Kernels: their folders
 	AnswerKernelGone     AnswerKind = "kernel_gone"
 	AnswerNoProfile      AnswerKind = "no_profile"

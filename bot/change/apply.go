@@ -138,7 +138,7 @@ func (s *State) planned(at time.Time, p Plan) {
 	before := s.Runs
 	s.Plan, s.Runs = &p, nil
 	for _, k := range p.Kernels {
-		old := slices.IndexFunc(before, func(r Run) bool { return r.Folder == k.Folder })
+		old := slices.IndexFunc(before, func(r Run) bool { return r.Key() == k.Key() })
 		if k.Reused && old >= 0 {
 			run := before[old]
 			// The answer of a job in the queue or at a runner is held against the bundle that it was handed out with.
@@ -204,7 +204,7 @@ func (s *State) answered(at time.Time, e Answered) {
 // applyRerun starts the next attempt at a kernel. Its earlier result stays in the
 // past; the runner gets its evidence from the bot.
 func (s *State) applyRerun(at time.Time, a Rerun) {
-	i := s.kernelIndex(a.Folder)
+	i := s.kernelIndex(KernelKey{a.Folder, a.Device})
 	if i < 0 || s.Runs[i].Unfinished() {
 		return
 	}
@@ -220,19 +220,19 @@ func (s *State) applyRerun(at time.Time, a Rerun) {
 }
 
 func (s *State) applyExtraRun(at time.Time, a ExtraRun) {
-	i := s.kernelIndex(a.Folder)
+	i := s.kernelIndex(KernelKey{a.Folder, a.Device})
 	if i < 0 {
 		return
 	}
 	run := s.Runs[i]
 	s.ExtraRuns = append(s.ExtraRuns, Run{
-		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, ExtraRun: &a.Rebench,
+		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Device: run.Device, Informs: run.Informs, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, ExtraRun: &a.Rebench,
 		Attempt: 1, Job: s.jobID(run.Name, len(s.ExtraRuns), 1), Phase: Queued, Asked: at,
 	})
 }
 
 func (s *State) applySearch(at time.Time, command string, search Search) {
-	i := s.kernelIndex(search.Folder)
+	i := s.kernelIndex(KernelKey{search.Folder, search.Device})
 	if i < 0 {
 		return
 	}

@@ -103,13 +103,17 @@ type Plan struct {
 	parsed *parsedPolicy
 }
 
-// A KernelSpec says what is measured of one kernel, and by which rules. A plan has one for each
-// kernel, and each attempt at the kernel has the one that it was started with.
+// A KernelSpec says what is measured of one kernel on one device, and by which rules. A plan has one
+// for each key, and each attempt at it has the one that it was started with.
 type KernelSpec struct {
 	Name   string `json:"name"`   // as it is shown
 	Folder string `json:"folder"` // identifies the kernel
-	Rule   string `json:"rule"`
-	Trial  string `json:"trial,omitempty"` // a rule that does not block and is tried as well
+	// Device is the label of the device that the run is for, if the policy asks for a run on each of
+	// several. Informs says that its verdict blocks nothing.
+	Device  string `json:"device,omitempty"`
+	Informs bool   `json:"informs,omitempty"`
+	Rule    string `json:"rule"`
+	Trial   string `json:"trial,omitempty"` // a rule that does not block and is tried as well
 	// Rules is all that apply, in a merge group whose pull requests get different ones.
 	Rules              []string `json:"rules,omitempty"`
 	Labels             []string `json:"labels"`                        // of the runners that may measure it, most wanted first
@@ -126,9 +130,19 @@ type KernelSpec struct {
 	Was         string `json:"was,omitempty"` // the folder of the kernel before the change, if the change renames the kernel
 }
 
-// ManifestName is the kernel's name in its manifest: Name without the folder that is added where two
-// kernels have one name.
-func (k KernelSpec) ManifestName() string { return strings.TrimSuffix(k.Name, " ("+k.Folder+")") }
+// ManifestName is the kernel's name in its manifest: Name without the device of the run, and without
+// the folder that is added where two kernels have one name.
+func (k KernelSpec) ManifestName() string {
+	return strings.TrimSuffix(k.KernelName(), " ("+k.Folder+")")
+}
+
+// KernelName is Name without the device of the run: all runs of a kernel have it.
+func (k KernelSpec) KernelName() string {
+	if k.Device == "" {
+		return k.Name
+	}
+	return strings.TrimSuffix(k.Name, gates.NameOn("", k.Device))
+}
 
 // A Kernel is one kernel that the change touches.
 type Kernel struct {
@@ -199,6 +213,7 @@ type Override struct {
 // Rerun is one more attempt at a kernel, which adds to the evidence.
 type Rerun struct {
 	Folder string `json:"folder"`
+	Device string `json:"device,omitempty"` // as in KernelKey
 	Bundle string `json:"bundle"`
 }
 
@@ -206,6 +221,7 @@ type Rerun struct {
 // shapes or seeds than the policy's. It changes no verdict.
 type ExtraRun struct {
 	Folder  string          `json:"folder"`
+	Device  string          `json:"device,omitempty"` // as in KernelKey
 	Bundle  string          `json:"bundle"`
 	Rebench grammar.Rebench `json:"rebench"`
 }
@@ -214,6 +230,7 @@ type ExtraRun struct {
 // changes no verdict.
 type Search struct {
 	Folder  string          `json:"folder"`
+	Device  string          `json:"device,omitempty"` // as in KernelKey
 	Bundle  string          `json:"bundle"`
 	Request grammar.Request `json:"request"`
 }

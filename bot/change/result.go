@@ -39,10 +39,10 @@ func (s *State) FaultEvidence(run Run, fault string) *gates.Evidence {
 	f := s.Facts
 	e := &gates.Evidence{
 		Schema: gates.EvidenceSchema, Kernel: run.ManifestName(), Fault: fault,
-		Provenance: gates.Provenance{Repository: f.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
+		Provenance: gates.Provenance{Repository: f.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}, Label: run.Device},
 		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Claims: f.Claims, Draft: f.Draft},
 	}
-	if i := slices.IndexFunc(s.Plan.Kernels, func(k Kernel) bool { return k.Folder == run.Folder }); i >= 0 {
+	if i := slices.IndexFunc(s.Plan.Kernels, func(k Kernel) bool { return k.Key() == run.Key() }); i >= 0 {
 		e.Change.Paths = s.Plan.Kernels[i].Paths
 	}
 	return e

@@ -20,7 +20,7 @@ type State struct {
 	First     time.Time `json:"first"`
 	Facts     Facts     `json:"facts"`
 	Plan      *Plan     `json:"plan,omitempty"`       // the newest, perhaps of earlier facts: see NeedsPlan
-	Runs      []Run     `json:"runs,omitempty"`       // of the plan, a kernel each
+	Runs      []Run     `json:"runs,omitempty"`       // of the plan, one for each key
 	ExtraRuns []Run     `json:"extra_runs,omitempty"` // for information
 	Searches  []Run     `json:"searches,omitempty"`   // tunings and bisections
 	Past      []Run     `json:"past,omitempty"`       // attempts before, oldest first
@@ -81,13 +81,13 @@ type Run struct {
 	Replied int64            `json:"replied,omitempty"` // the comment that holds the report of a search
 }
 
-// Same tells whether both are of the same kernel. What a comment remembers of a run may
-// have no folder.
+// Same tells whether both are of the same kernel on the same device. What a comment remembers of a
+// run may have no folder.
 func (r Run) Same(other Run) bool {
 	if r.Folder == "" || other.Folder == "" {
 		return r.Name == other.Name
 	}
-	return r.Folder == other.Folder
+	return r.Key() == other.Key()
 }
 
 // Count is which attempt it was: at its head or, where its machine code was
@@ -250,24 +250,16 @@ func (s *State) find(job string) *Run {
 	return nil
 }
 
-// ByFolder finds the run in line of a kernel.
-func (s *State) ByFolder(folder string) (Run, bool) {
-	if i := s.kernelIndex(folder); i >= 0 {
-		return s.Runs[i], true
-	}
-	return Run{}, false
+// kernelIndex is the index of the run in line with a key, or -1.
+func (s *State) kernelIndex(key KernelKey) int {
+	return slices.IndexFunc(s.Runs, func(r Run) bool { return r.Key() == key })
 }
 
-// kernelIndex is the index of a kernel's run in line, or -1.
-func (s *State) kernelIndex(folder string) int {
-	return slices.IndexFunc(s.Runs, func(r Run) bool { return r.Folder == folder })
-}
-
-// Meant is the runs in line that a word of a command may mean: the one in that folder
+// Meant is the runs in line that a word of a command may mean: those of the kernel in that folder
 // or, where there is none, those of kernels of that name.
 func (s *State) Meant(word string) []Run {
-	if r, ok := s.ByFolder(word); ok {
-		return []Run{r}
+	if runs := s.OfKernel(word); len(runs) > 0 {
+		return runs
 	}
 	return slices.DeleteFunc(slices.Clone(s.Runs), func(r Run) bool { return r.ManifestName() != word && r.Name != word })
 }

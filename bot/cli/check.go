@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/policies/usage"
+	"github.com/kernelgate/kernelgate/runners/backend/gpus"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
 	"github.com/kernelgate/kernelgate/runners/work/check"
@@ -58,6 +59,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err := measureOn(&opt.Config, gpu); err != nil {
 				return err
 			}
+			opt.Labels = gpus.Labels(opt.GPU.List())
 			if err := compareCompilers(cmd.Context(), &opt, compilers); err != nil {
 				return err
 			}

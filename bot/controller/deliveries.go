@@ -190,13 +190,13 @@ func (k *Controller) recordCommand(ctx context.Context, id change.ID, a change.A
 
 // recordCheckRun handles the buttons of a check. A button is a command by the user who pressed it.
 func (k *Controller) recordCheckRun(ctx context.Context, delivery string, e webhook.CheckRun) error {
-	_, folder, err := present.ParseExternalID(e.ExternalID)
+	_, key, err := present.ParseExternalID(e.ExternalID)
 	if err != nil {
 		return nil // not our check
 	}
 	again := grammar.Rebench{}
-	if folder != "" {
-		again.Kernels = []string{folder}
+	if key.Folder != "" {
+		again.Kernels, again.Device = []string{key.Folder}, key.Device
 	}
 	var c grammar.Command = again
 	if e.Action == "requested_action" {

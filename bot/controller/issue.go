@@ -98,13 +98,17 @@ func (k *Controller) bisectLost(ctx context.Context, now change.ID, folder strin
 // second call with the same values does nothing.
 func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, bad string) error {
 	asked := grammar.Bisect{Good: good, Bad: bad}
-	bundle, err := k.Planner.Search(ctx, s.ID, s.Facts, planner.Search{Folder: folder, Bisect: &asked})
+	var key change.KernelKey
+	if runs := s.OfKernel(folder); len(runs) > 0 {
+		key = runs[0].Key() // of a watch there is one run for each kernel
+	}
+	bundle, err := k.Planner.Search(ctx, s.ID, s.Facts, planner.Search{Folder: folder, Device: key.Device, Bisect: &asked})
 	if err != nil {
 		return err
 	}
 	id := fmt.Sprintf("%s%s-%.12s-%.12s", change.BotSearch, folder, good, bad)
 	_, err = k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) {
-		return change.Searching{ID: id, Search: change.Search{Folder: folder, Bundle: bundle, Request: grammar.Request{Command: asked}}}, nil
+		return change.Searching{ID: id, Search: change.Search{Folder: folder, Device: key.Device, Bundle: bundle, Request: grammar.Request{Command: asked}}}, nil
 	})
 	k.enqueueChange(s.ID)
 	return err
@@ -134,7 +138,7 @@ func (k *Controller) recordBisection(ctx context.Context, s *change.State, r cha
 		if good, bad, ok := now.Regression.Range(); !ok || good != b.Good || bad != b.Bad {
 			return nil
 		}
-		if run, ok := s.ByFolder(r.Folder); ok {
+		if run, ok := s.ByKey(r.Key()); ok {
 			k.looked.Remove(run.Job)
 		}
 		return watch.Bisected{Bisection: b}

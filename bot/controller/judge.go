@@ -30,15 +30,15 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 	if s.ID.Kind.Scheduled() {
 		return nil // the kernel still exists, so it must be measured
 	}
-	old, ok := s.ByFolder(kernel.Folder)
+	old, holds := s.Measured(p.Head, kernel.KernelSpec)
 	if s.ID.Kind == change.Push {
 		var err error
-		if old, ok, err = k.merged(ctx, s.ID.Repo, *kernel); err != nil || !ok {
+		if old, holds, err = k.merged(ctx, s.ID.Repo, *kernel); err != nil || !holds {
 			return err
 		}
-	} else if !ok || !change.EvidenceHolds(old, p.Head, kernel.KernelSpec) || s.Plan == nil {
+	} else if !holds || s.Plan == nil {
 		return nil
-	} else if old.Rule == kernel.Rule && old.Trial == kernel.Trial && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
+	} else if old.Key() == kernel.Key() && old.Rule == kernel.Rule && old.Trial == kernel.Trial && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
 		kernel.Reused = true
 		return nil
 	}
@@ -51,16 +51,16 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 	}
 	changed := e.Change
 	changed.Labels, changed.Title, changed.Draft, changed.Branch = s.Facts.Labels, s.Facts.Title, s.Facts.Draft, s.Facts.Base
-	e.Change = changed
+	e.Change, e.Provenance.Label = changed, kernel.Device
 	policy, err := p.ReadPolicy()
 	if err != nil {
 		return err
 	}
 	if s.ID.Kind != change.Push && s.Plan.Policy != p.Policy && e.Fault == "" && gates.Next(policy, e).Gate == "" {
-		if e, err = k.attempts.Carry(ctx, attempts.KeyOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
+		if e, err = k.attempts.Carry(ctx, attempts.KeyOf(s.ID, &p.Plan, change.Run{KernelSpec: kernel.KernelSpec}), old, e); err != nil || e == nil {
 			return err
 		}
-		e.Change = changed
+		e.Change, e.Provenance.Label = changed, kernel.Device
 	}
 	if e.Fault != "" || gates.Next(policy, e).Gate != "" {
 		return nil // the new rule asks for more than was gathered

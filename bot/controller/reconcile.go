@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // reconcile does what the state of a change requires, step by step, until only publishing is left.
@@ -70,7 +73,32 @@ func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, 
 	case len(s.Unanswered()) > 0:
 		return true, k.answer(ctx, s, s.Unanswered()[0])
 	}
+	if expired, err := k.endExpired(ctx, s); expired || err != nil {
+		return expired, err
+	}
 	return false, k.enqueueJobs(ctx, s)
+}
+
+// endExpired ends runs that no runner took while their bundles were kept. Otherwise a change would wait
+// forever for a device that nobody has. It reports whether there were any.
+func (k *Controller) endExpired(ctx context.Context, s *change.State) (ended bool, err error) {
+	for _, run := range s.Wanted() {
+		if run.Phase != change.Queued || run.Search != nil || k.Now().Sub(run.Asked) < journal.KeepBundles {
+			continue
+		}
+		if _, err := k.jobOf(ctx, run); !errors.Is(err, errExpired) {
+			continue
+		}
+		why := fmt.Sprintf("no runner labelled %s took the job within %d days: %v", strings.Join(run.Labels, " or "), int(journal.KeepBundles/(24*time.Hour)), errExpired)
+		if err := k.Lost(ctx, run.Job, run.Token, why); err != nil {
+			return ended, err
+		}
+		if _, err := k.Jobs.Cancel(ctx, run.Job); err != nil {
+			return ended, fmt.Errorf("cancelling %s: %w", run.Job, err)
+		}
+		ended = true
+	}
+	return ended, nil
 }
 
 // cancelJobs removes jobs from the queue that nobody needs. A runner that works on one stops within

@@ -90,7 +90,8 @@ func asksTheSame(old, new *policy.Policy, e *gates.Evidence) bool {
 	asked := e.Change
 	asked.Kernel = e.Kernel
 	was, is := old.RuleFor(asked), new.RuleFor(asked)
-	return was.Enforce == is.Enforce && reflect.DeepEqual(was.Gates, is.Gates)
+	label := e.Provenance.Label
+	return was.Enforce == is.Enforce && old.Devices.Informs(label) == new.Devices.Informs(label) && reflect.DeepEqual(was.Gates, is.Gates)
 }
 
 // hindsight is evidence by two policies. Judging takes up to a third of a second for the thousands of

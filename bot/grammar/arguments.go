@@ -74,7 +74,11 @@ var options = []string{"shapes", "seeds", "rounds", "vs"}
 func readRebench(arguments string) (Command, error) {
 	var r Rebench
 	given := map[string]bool{}
-	for _, word := range strings.FieldsFunc(arguments, space) {
+	words, err := takeDevice(strings.FieldsFunc(arguments, space), &r.Device)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range words {
 		key, value, option := strings.Cut(word, "=")
 		key = strings.ToLower(key)
 		if !option && key == "profile" {

@@ -23,6 +23,7 @@ type Command interface {
 // Rebench requests another measurement. Empty fields are as in the policy.
 type Rebench struct {
 	Kernels []string `json:"kernels,omitempty"` // folders or names
+	Device  string   `json:"device,omitempty"`  // of the policy; "" means all of them
 	Shapes  []string `json:"shapes,omitempty"`
 	Seeds   []int64  `json:"seeds,omitempty"`
 	Rounds  int      `json:"rounds,omitempty"`
@@ -69,7 +70,7 @@ func (ApprovePolicy) Name() string { return "approve-policy" }
 func (ShowHelp) Name() string      { return "help" }
 
 func (r Rebench) String() string {
-	words := append([]string{"/rebench"}, r.Kernels...)
+	words := append(append([]string{"/rebench"}, r.Kernels...), deviceWords(r.Device)...)
 	if len(r.Shapes) > 0 {
 		words = append(words, "shapes="+strings.Join(r.Shapes, ","))
 	}

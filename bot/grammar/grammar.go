@@ -21,13 +21,13 @@ type entry struct {
 
 var grammar = []entry{
 	{Rebench{}, func(p policy.Commands) policy.Role { return p.Rebench }, true,
-		"/rebench [kernel…] [shapes=a,b] [seeds=0,1] [rounds=N] [vs=REF|self] [profile]",
-		"Measures the head once more: every changed kernel, or those named (by name or folder). `vs=self` measures the noise.", readRebench},
+		"/rebench [kernel…] [on DEVICE] [shapes=a,b] [seeds=0,1] [rounds=N] [vs=REF|self] [profile]",
+		"Measures the head once more: every changed kernel, or those named (by name or folder), on every device of the policy or on one. `vs=self` measures the noise.", readRebench},
 	{Tune{}, func(p policy.Commands) policy.Role { return p.Tune }, false,
-		"/tune [kernel] [shapes=a,b] [variants=a,b] [budget=10m] [candidates=100] [proposer=local]",
+		"/tune [kernel] [on DEVICE] [shapes=a,b] [variants=a,b] [budget=10m] [candidates=100] [proposer=local]",
 		"Searches the variants and toggles of a kernel for a faster one, and answers with a change to commit.", readTune},
 	{Bisect{}, func(p policy.Commands) policy.Role { return p.Bisect }, false,
-		"/bisect [kernel] [GOOD..BAD] [shapes=a,b] [rounds=N]",
+		"/bisect [kernel] [on DEVICE] [GOOD..BAD] [shapes=a,b] [rounds=N]",
 		"Finds the commit that made a kernel slower or wrong: among the commits of this pull request, or in the range.", readBisect},
 	{Cancel{}, func(p policy.Commands) policy.Role { return p.Cancel }, false,
 		"/cancel", "Stops the run and frees the GPU.", without(Cancel{})},

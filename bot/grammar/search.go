@@ -14,6 +14,7 @@ import (
 // Tune requests a search for a faster variant or toggle of one kernel. Empty fields have defaults.
 type Tune struct {
 	Kernel     string   `json:"kernel,omitempty"` // folder or name; "" means the only kernel that the change touches
+	Device     string   `json:"device,omitempty"` // of the policy; "" means the first of them
 	Shapes     []string `json:"shapes,omitempty"`
 	Variants   []string `json:"variants,omitempty"`
 	Minutes    int      `json:"minutes,omitempty"` // of measuring
@@ -26,6 +27,7 @@ type Tune struct {
 // searches the commits of the pull request.
 type Bisect struct {
 	Kernel string   `json:"kernel,omitempty"`
+	Device string   `json:"device,omitempty"` // as in Tune
 	Good   string   `json:"good,omitempty"`
 	Bad    string   `json:"bad,omitempty"`
 	Shapes []string `json:"shapes,omitempty"`
@@ -63,6 +65,7 @@ func (t Tune) String() string {
 		}
 	}
 	add(t.Kernel, t.Kernel != "")
+	words = append(words, deviceWords(t.Device)...)
 	add("shapes="+strings.Join(t.Shapes, ","), len(t.Shapes) > 0)
 	add("variants="+strings.Join(t.Variants, ","), len(t.Variants) > 0)
 	switch {
@@ -81,6 +84,7 @@ func (b Bisect) String() string {
 	if b.Kernel != "" {
 		words = append(words, b.Kernel)
 	}
+	words = append(words, deviceWords(b.Device)...)
 	if b.Good != "" {
 		words = append(words, b.Good+".."+b.Bad)
 	}
@@ -95,7 +99,7 @@ func (b Bisect) String() string {
 
 func readTune(arguments string) (Command, error) {
 	var t Tune
-	err := readWords(arguments, []string{"shapes", "variants", "budget", "candidates", "proposer"}, &t.Kernel, func(key, value string) error {
+	err := readWords(arguments, []string{"shapes", "variants", "budget", "candidates", "proposer"}, &t.Kernel, &t.Device, func(key, value string) error {
 		switch key {
 		case "shapes":
 			t.Shapes = strings.Split(value, ",")
@@ -153,7 +157,7 @@ func readBisect(arguments string) (Command, error) {
 		}
 		b.Good, b.Bad = good, bad
 	}
-	err := readWords(strings.Join(words, " "), []string{"shapes", "rounds"}, &b.Kernel, func(key, value string) error {
+	err := readWords(strings.Join(words, " "), []string{"shapes", "rounds"}, &b.Kernel, &b.Device, func(key, value string) error {
 		if key == "shapes" {
 			b.Shapes = strings.Split(value, ",")
 			return checkShapes(b.Shapes)
@@ -167,10 +171,14 @@ func readBisect(arguments string) (Command, error) {
 	return b, err
 }
 
-// readWords reads one kernel and options, each at most once.
-func readWords(arguments string, options []string, kernel *string, set func(key, value string) error) error {
+// readWords reads one kernel, one device and options, each at most once.
+func readWords(arguments string, options []string, kernel, device *string, set func(key, value string) error) error {
 	given := map[string]bool{}
-	for _, word := range strings.FieldsFunc(arguments, space) {
+	words, err := takeDevice(strings.FieldsFunc(arguments, space), device)
+	if err != nil {
+		return err
+	}
+	for _, word := range words {
 		key, value, option := strings.Cut(word, "=")
 		if !option {
 			name := strings.TrimSuffix(word, "/")

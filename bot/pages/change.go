@@ -29,6 +29,7 @@ type ChangePage struct {
 	NoPolicy bool               `json:"no_policy,omitempty"`
 	Problems []gates.Diagnostic `json:"problems,omitempty"`
 	Kernels  []PlannedKernel    `json:"kernels,omitempty"`
+	Devices  []DeviceRun        `json:"devices,omitempty"` // if the policy asks for a run on each of several
 	Searches []SearchRun        `json:"searches,omitempty"`
 	Commits  []Commit           `json:"commits"`
 	Commands []Command          `json:"commands,omitempty"`
@@ -111,9 +112,14 @@ func (s *Server) change(ctx context.Context, v *visit) (any, error) {
 	if plan := state.Plan; plan != nil {
 		p.NoPolicy, p.Problems = plan.NoPolicy, plan.Problems
 		for _, k := range plan.Kernels {
-			p.Kernels = append(p.Kernels, PlannedKernel{k.Name, k.Folder, k.Rule, "/policy?" + url.Values{"change": {p.ID}, "kernel": {k.Name}}.Encode()})
+			if slices.ContainsFunc(p.Kernels, func(known PlannedKernel) bool { return known.Folder == k.Folder }) {
+				continue // on one more device
+			}
+			name := k.KernelName()
+			p.Kernels = append(p.Kernels, PlannedKernel{name, k.Folder, k.Rule, "/policy?" + url.Values{"change": {p.ID}, "kernel": {name}}.Encode()})
 		}
 	}
+	p.Devices = s.onDevices(ctx, state)
 	p.Searches = s.searchRuns(state, "")
 	runs, err := s.Source.Attempts(ctx, state.ID)
 	if err != nil {

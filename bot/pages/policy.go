@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -78,12 +79,15 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 		}
 	}
 	for _, k := range plan.Kernels {
-		if p.Asked.Kernel != "" && k.Name != p.Asked.Kernel {
+		if p.Asked.Kernel != "" && k.KernelName() != p.Asked.Kernel {
 			continue
+		}
+		if slices.ContainsFunc(p.Kernels, func(known RuleOfOne) bool { return known.Kernel == k.KernelName() }) {
+			continue // on one more device
 		}
 		asked.Kernel, asked.Paths = k.ManifestName(), k.Paths
 		rule := rules.RuleFor(asked)
-		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String() + enforced(rules, rule, asked), Asks: rule.Asked()})
+		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.KernelName(), Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String() + enforced(rules, rule, asked), Asks: rule.Asked()})
 	}
 	return p, nil
 }

@@ -30,6 +30,7 @@ type Buttons struct {
 	Change string
 	Head   string
 	Folder string // one kernel; empty for all
+	Device string // one device of the policy; empty for all
 	Press  string // id of this form: a form that is sent twice counts once
 	Proof  string // proves that the form belongs to this session
 	Cancel bool   // something is in progress and can be cancelled
@@ -64,13 +65,13 @@ func (s *Server) press(w http.ResponseWriter, r *http.Request) {
 	case "rebench":
 		again := grammar.Rebench{}
 		if folder := form("kernel"); folder != "" {
-			again.Kernels = []string{folder}
+			again.Kernels, again.Device = []string{folder}, form("device")
 		}
 		asked = again
 	case "cancel":
 		asked = grammar.Cancel{}
 	}
-	planned := func(k change.Kernel) bool { return k.Folder == form("kernel") }
+	planned := func(k change.Kernel) bool { return k.Folder == form("kernel") && (form("device") == "" || k.Device == form("device")) }
 	switch {
 	case s.Act == nil || v.Login == "" || v.Proof == "":
 		refuse(http.StatusForbidden, "Log in with GitHub", "Log in with GitHub to ask for this: the bot must know your role in the repository.")

@@ -147,7 +147,11 @@ func (s *Server) run(ctx context.Context, v *visit) (any, error) {
 			return nil, err
 		}
 		p.Searches = s.searchRuns(state, row.Folder)
-		p.Buttons = s.buttons(v, state, row.Head, row.Folder)
+		if p.Buttons = s.buttons(v, state, row.Head, row.Folder); p.Buttons != nil {
+			if run, ok := state.Run(row.Job); ok {
+				p.Buttons.Device = run.Device
+			}
+		}
 	}
 	return p, s.story(ctx, p, row)
 }

@@ -29,6 +29,7 @@ import (
 // A Rerun is what somebody asks of a kernel beyond the policy.
 type Rerun struct {
 	Folder  string // which kernel, see manifest.KeyOf
+	Device  string // of the policy that the run is for; "" if any one runner is enough
 	Rounds  int
 	Shapes  []string
 	Seeds   []int64
@@ -136,7 +137,7 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 		r.Shapes = job.Manifest.ShapeNames() // nothing must be gained over what the policy does not name
 	}
 	job.Rounds, job.Shapes, job.Seeds, job.Profile = r.Rounds, r.Shapes, r.Seeds, r.Profile
-	return s.planner.pack(ctx, job)
+	return s.planner.pack(ctx, onDevice(job, r.Device))
 }
 
 // pack stores a bundle under its digest, so the same job is stored once.

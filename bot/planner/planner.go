@@ -236,8 +236,8 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(keys) > maxKernels && !s.id.Kind.Scheduled() {
-		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(keys), maxKernels)}
+	if err := s.tooMany(len(keys)); err != nil {
+		return err
 	}
 	var gone, added []runners.Job
 	for _, key := range keys {
@@ -248,14 +248,14 @@ func (s *survey) plan(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		k, err := s.kernel(ctx, job, rules)
+		kernels, err := s.kernel(ctx, job, rules)
 		if s.problem(manifest.FileOf(key), err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		s.out.Kernels = append(s.out.Kernels, k)
+		s.out.Kernels = append(s.out.Kernels, kernels...)
 		if job.Removed {
 			gone = append(gone, job)
 		} else if job.Baseline == nil {
@@ -354,45 +354,43 @@ func (s *survey) options(policyAt string) plan.Options {
 	return o
 }
 
-// kernel packs a job.
-func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (change.Kernel, error) {
+// kernel packs the jobs of a kernel: one for each device that the policy names, or one.
+func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) ([]change.Kernel, error) {
 	k := change.Kernel{KernelSpec: change.KernelSpec{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Trial: job.Trial(), Rules: rules, Labels: labels(job), Build: builders(job)}, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)]}
-	if job.Removed {
+	switch { // what no runner is needed for is the same on all devices
+	case job.Removed:
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
-		return k, nil
-	}
-	if len(job.Broken) > 0 {
+		return []change.Kernel{k}, nil
+	case len(job.Broken) > 0:
 		s.out.Evidence[k.Folder] = job.BrokenEvidence()
-		return k, nil
-	}
-	if job.Unready != "" {
+		return []change.Kernel{k}, nil
+	case job.Unready != "":
 		s.out.Evidence[k.Folder] = job.UnreadyEvidence()
-		return k, nil
+		return []change.Kernel{k}, nil
 	}
 	var err error
 	if k.Sources, err = sources(job); err != nil {
-		return k, err
+		return nil, err
 	}
 	if k.RequirementsDigest, err = requirementsDigest(job); err != nil {
-		return k, err
+		return nil, err
 	}
 	if k.Dispatch, err = dispatch(job); err != nil {
-		return k, err
+		return nil, err
 	}
 	if s.id.Kind == change.Watch {
 		if k.HeadSources, err = headSources(job); err != nil {
-			return k, err
+			return nil, err
 		}
 	}
-	k.Bundle, err = s.planner.pack(ctx, job)
-	return k, err
+	return s.onEach(ctx, job, k)
 }
 
 // name is the kernel's own or, where another one bears it too (it was moved,
 // say), with its folder: checks are told apart by their names.
 func (s *survey) name(job runners.Job) string {
 	for _, k := range s.out.Kernels {
-		if k.Name == job.Manifest.Name {
+		if k.ManifestName() == job.Manifest.Name {
 			return fmt.Sprintf("%s (%s)", job.Manifest.Name, job.Key)
 		}
 	}
@@ -417,12 +415,4 @@ func builders(job runners.Job) string {
 		}
 	}
 	return runners.BuildLabel(compiler)
-}
-
-// labels are the kinds of runners that may measure the kernel, most wanted first.
-func labels(job runners.Job) []string {
-	if len(job.Policy.Devices) > 0 {
-		return job.Policy.Devices
-	}
-	return []string{runners.ModeOf(job.Manifest).Label}
 }

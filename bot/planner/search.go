@@ -21,6 +21,7 @@ import (
 // A Search is a request to search one kernel. Either Tune or Bisect is set.
 type Search struct {
 	Folder   string // which kernel, see manifest.KeyOf
+	Device   string // as in Rerun
 	Tune     *grammar.Tune
 	Bisect   *grammar.Bisect
 	Approved []string // as in Rerun
@@ -65,7 +66,7 @@ func (s *survey) search(ctx context.Context, r Search) (string, error) {
 	if job.Rule().Gates.Performance == nil {
 		return "", usage.Errorf("%s: the rule %s has no performance gate, and a search needs one to time %s", job.PolicyFile, job.Rule().Name, job.Manifest.Name)
 	}
-	return s.planner.pack(ctx, job)
+	return s.planner.pack(ctx, onDevice(job, r.Device))
 }
 
 // tuning returns the job that searches the variants and toggles of the head.

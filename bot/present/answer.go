@@ -120,6 +120,11 @@ func rebench(a change.Answer) string {
 		return "A workflow measures only what the policy asks: write only kernels and `rounds`."
 	case change.AnswerUnknownKernel:
 		return fmt.Sprintf("This change touches no kernel %s. It touches %s.", code(a.Word), names(a.Kernels))
+	case change.AnswerUnknownDevice:
+		if len(a.Devices) == 0 {
+			return fmt.Sprintf("The policy asks for one run of a kernel, on any of its runners, so %s cannot be chosen. Leave `on` out.", code(a.Word))
+		}
+		return fmt.Sprintf("The policy does not ask for a run on %s. It asks for %s.", code(a.Word), names(a.Devices))
 	case change.AnswerSeveralKernels:
 		var folders []string
 		for _, f := range a.Kernels {

@@ -42,6 +42,7 @@ func TestAnswers(t *testing.T) {
 		{Kind: change.AnswerExtraRun}, {Kind: change.AnswerCannotServe, Quote: "scale has no shape \"```huge```\" (it has small)"},
 		{Kind: change.AnswerTuning, Kernels: []string{"scale"}}, {Kind: change.AnswerBisecting, Kernels: []string{"scale"}},
 		{Kind: change.AnswerWhichKernel, Command: "tune", Kernels: []string{"scale", "gemm"}}, {Kind: change.AnswerSearchRuns, Command: "bisect", Kernels: []string{"scale"}},
+		{Kind: change.AnswerUnknownDevice, Word: "a100", Devices: []string{"l4", "h200"}}, {Kind: change.AnswerUnknownDevice, Word: "l4"},
 		{Kind: "of_tomorrow"},
 	}
 	source, err := os.ReadFile("../change/answer.go")

@@ -50,19 +50,24 @@ func (c Check) CommitStatus() (state, description string) {
 
 // externalID names what a check stands for, so that an event about it finds its
 // way back.
-func externalID(id change.ID, folder string) string {
-	if folder == "" {
-		return id.String()
+func externalID(id change.ID, key change.KernelKey) string {
+	text := id.String()
+	if key.Device != "" {
+		text += "@" + key.Device
 	}
-	return id.String() + "/" + folder
+	if key.Folder != "" {
+		text += "/" + key.Folder
+	}
+	return text
 }
 
-// ParseExternalID is the change, and the kernel's folder if it is one's own, that a check
+// ParseExternalID is the change, and the key of a run if it is one's own, that a check
 // stands for.
-func ParseExternalID(text string) (id change.ID, folder string, err error) {
+func ParseExternalID(text string) (id change.ID, key change.KernelKey, err error) {
 	before, folder, _ := strings.Cut(text, "/")
+	before, device, _ := strings.Cut(before, "@")
 	if id, err = change.ParseID(before); err != nil {
-		return change.ID{}, "", fmt.Errorf("reading a check's external id: %w", err)
+		return change.ID{}, change.KernelKey{}, fmt.Errorf("reading a check's external id: %w", err)
 	}
-	return id, folder, nil
+	return id, change.KernelKey{Folder: folder, Device: device}, nil
 }

@@ -167,10 +167,11 @@ func TestFirstWord(t *testing.T) {
 
 func TestExternalID(t *testing.T) {
 	s := tell(t).seen(nil).planned(nil, "sdpa/fp8").finished("sdpa/fp8", judge(t, "spills", nil))
-	for i, kernel := range []string{"", "kernels/sdpa/fp8"} {
-		id, got, err := ParseExternalID(Checks(s.view)[i].ExternalID)
-		if err != nil || id != s.state.ID || got != kernel {
-			t.Errorf("%v, %q, %v", id, got, err)
+	checks := Checks(s.view)
+	for i, text := range []string{checks[0].ExternalID, checks[1].ExternalID, externalID(s.state.ID, change.KernelKey{Folder: "a@b/c on d", Device: "h200"})} {
+		want := []change.KernelKey{{}, {Folder: "kernels/sdpa/fp8"}, {Folder: "a@b/c on d", Device: "h200"}}[i]
+		if id, got, err := ParseExternalID(text); err != nil || id != s.state.ID || got != want {
+			t.Errorf("%v, %+v, %v", id, got, err)
 		}
 	}
 	if _, _, err := ParseExternalID("somebody else's"); err == nil {

@@ -57,7 +57,7 @@ func (v View) posted(name string) bool {
 func (v View) aggregate() Check {
 	s, at := v.State, v.overall()
 	c := Check{Check: client.Check{
-		Name: v.checkName(), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, ""), DetailsURL: v.RunURL,
+		Name: v.checkName(), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, change.KernelKey{}), DetailsURL: v.RunURL,
 		Status: at.status, Conclusion: at.conclusion, Title: at.title,
 	}, State: at.state()}
 	for _, r := range s.Runs {
@@ -85,7 +85,7 @@ func (v View) aggregate() Check {
 func (v View) kernelCheck(r change.Run) Check {
 	s, at := v.State, v.ofRun(r)
 	c := Check{Check: client.Check{
-		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Name), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Folder),
+		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Name), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Key()),
 		DetailsURL: cmp.Or(v.Pages[r.Job].URL, v.RunURL), Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
 	}, State: at.state()}
 	if at.status == completed {
@@ -129,7 +129,7 @@ func (v View) leftBehind(wanted []Check) []Check {
 			continue
 		}
 		c := Check{Check: client.Check{
-			Name: key[:at], HeadSHA: key[at+1:], ExternalID: externalID(s.ID, ""), DetailsURL: v.RunURL, Status: completed, Conclusion: cancelled,
+			Name: key[:at], HeadSHA: key[at+1:], ExternalID: externalID(s.ID, change.KernelKey{}), DetailsURL: v.RunURL, Status: completed, Conclusion: cancelled,
 		}, State: "error"}
 		switch {
 		case c.HeadSHA != s.Facts.Head:

@@ -192,7 +192,7 @@ func (v View) noPolicy(plan *change.Plan) checkStatus {
 
 // waits tells whether something could be measured if somebody approved it.
 func (v View) waits() bool {
-	return v.State.Facts.Open && v.State.Held() && slices.ContainsFunc(v.State.Runs, change.Run.Unfinished)
+	return v.State.Facts.Open && v.State.Held() && slices.ContainsFunc(v.State.Runs, change.Run.Awaited)
 }
 
 // held is a fork's commit that nobody has approved.
@@ -213,7 +213,7 @@ func (v View) held() checkStatus {
 
 // together sums up the runs of all kernels.
 func (v View) together() checkStatus {
-	runs := v.State.Runs
+	runs := v.deciding()
 	if len(runs) == 1 {
 		at := v.ofRun(runs[0])
 		if at.status == queued {
@@ -238,17 +238,20 @@ func (v View) together() checkStatus {
 			faulty = append(faulty, r)
 		}
 	}
-	of := func(some []change.Run) string { return fmt.Sprintf("%d of %d kernels", len(some), len(runs)) }
+	of := func(some []change.Run) string { return fmt.Sprintf("%d of %d %s", len(some), len(runs), v.noun()) }
 	switch {
 	case v.waits():
 		return v.held()
 	case len(unfinished) > 0:
-		title := fmt.Sprintf("Measuring: %d of %d kernels done", len(runs)-len(unfinished), len(runs))
+		title := fmt.Sprintf("Measuring: %d of %d %s done", len(runs)-len(unfinished), len(runs), v.noun())
 		if len(deferred) > 0 {
 			title += fmt.Sprintf(", %d deferred", len(deferred))
 		}
 		if len(faulty) > 0 {
 			title += fmt.Sprintf(", %d without a verdict", len(faulty))
+		}
+		if lacking := v.lacking(unfinished); len(lacking) > 0 {
+			title += "; no runner for " + strings.Join(lacking, ", ")
 		}
 		return newCheckStatus(signWorking, inProgress, "", title, "")
 	case len(deferred) > 0:
@@ -279,7 +282,7 @@ func (v View) together() checkStatus {
 		}
 		return newCheckStatus(sign, completed, success, title, "The rules of these kernels do not block, so the check succeeds.")
 	}
-	return newCheckStatus(signPass, completed, success, fmt.Sprintf("PASS: all %d kernels", len(passed)), "")
+	return newCheckStatus(signPass, completed, success, v.allPassed(passed), "")
 }
 
 // reasons names the first few kernels, and why.

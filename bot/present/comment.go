@@ -28,6 +28,8 @@ func CommentDigest(v View) string {
 	switch {
 	case text == "":
 		return ""
+	case v.Measuring() && v.partial():
+		return digest([]any{"measuring", v.State.Facts.Head, v.override(), extrasDone(v.State), v.lacking(v.State.Runs), v.matrix()})
 	case v.Measuring():
 		return digest([]any{"measuring", v.State.Facts.Head, v.override(), extrasDone(v.State)})
 	}
@@ -46,7 +48,7 @@ func extrasDone(s *change.State) (n int) {
 // Measuring tells whether verdicts of the head are still to come.
 func (v View) Measuring() bool {
 	s := v.State
-	return s.Facts.Open && !s.Held() && slices.ContainsFunc(s.Runs, change.Run.Unfinished)
+	return s.Facts.Open && !s.Held() && slices.ContainsFunc(s.Runs, change.Run.Awaited)
 }
 
 func (v View) commented() bool {
@@ -56,7 +58,7 @@ func (v View) commented() bool {
 		return false
 	case s.Comment.ID != 0 || v.override() != nil:
 		return true
-	case v.Measuring() && !v.Workflow: // a workflow that is killed leaves its memory in the comment
+	case v.Measuring() && !v.Workflow && !v.partial(): // a workflow that is killed leaves its memory in the comment
 		return false
 	case len(s.Runs) > 0 || len(s.Past) > 0:
 		return true
@@ -143,7 +145,7 @@ func (v View) visibleSummary() string {
 	r := v.alone()
 	switch {
 	case r == nil && len(v.State.Runs) < 2 && !v.forInformation():
-		return "" // the heading says it
+		return v.howToAdd() // the heading says the rest
 	case r == nil:
 		return v.kernelTables()
 	}

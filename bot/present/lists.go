@@ -23,7 +23,7 @@ const (
 func (v View) kernelTables() string {
 	runs := v.inOrder()
 	if table := v.compilers(); table != "" {
-		return joined(v.kernelRows(runs), table, v.toPass())
+		return joined(v.matrix(), v.howToAdd(), v.kernelRows(runs), table, v.toPass())
 	}
 	var parts []string
 	var rest []change.Run
@@ -41,6 +41,9 @@ func (v View) kernelTables() string {
 		}
 		room -= len(text)
 		parts, deferred = append(parts, text), deferred || outcome(r) == gates.Defer && r.Result.Blocks()
+	}
+	if v.onDevices() {
+		parts, rest = append([]string{v.matrix(), v.howToAdd()}, parts...), nil // the matrix has a row for each of them
 	}
 	if len(rest) == len(runs) {
 		return joined(v.kernelRows(rest), v.toPass())
@@ -108,7 +111,7 @@ func urgency(r change.Run) int {
 	switch {
 	case r.Phase != change.Done:
 		return 1
-	case outcome(r) == gates.Pass:
+	case outcome(r) == gates.Pass, r.Informs:
 		return 0
 	}
 	return 2
@@ -120,7 +123,7 @@ func (v View) toPass() string {
 	var items []string
 	for _, r := range v.State.Runs {
 		verdict := v.Verdicts[r.Job]
-		if r.Phase != change.Done || outcome(r) == gates.Pass || verdict == nil {
+		if r.Phase != change.Done || r.Informs || outcome(r) == gates.Pass || verdict == nil {
 			continue
 		}
 		for _, step := range verdict.ToPass {
@@ -176,7 +179,7 @@ func extraOf(r change.Run) string {
 		return ""
 	}
 	asked := *r.ExtraRun
-	asked.Kernels = []string{r.Name}
+	asked.Kernels, asked.Device = []string{r.ManifestName()}, r.Device
 	return report.Plain(asked.String())
 }
 

@@ -220,7 +220,7 @@ func checkHonest(t *testing.T, s *story, checks []Check) {
 			t.Fatalf("%q of an earlier head is a success", c.Name)
 		}
 		excused := plan != nil && plan.Head == st.Facts.Head && plan.NoPolicy
-		i := slices.IndexFunc(st.Runs, func(r change.Run) bool { return externalID(st.ID, r.Folder) == c.ExternalID })
+		i := slices.IndexFunc(st.Runs, func(r change.Run) bool { return externalID(st.ID, r.Key()) == c.ExternalID })
 		if i >= 0 {
 			if r := st.Runs[i]; r.Phase != change.Done || r.Result.Outcome != gates.Pass && !excused {
 				t.Fatalf("%q is a success, but its run is %s with %+v", c.Name, r.Phase, r.Result)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -24,7 +25,7 @@ func (v View) retracted(wanted []Check) []Check {
 			continue
 		}
 		out = append(out, Check{Check: client.Check{
-			Name: name, HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, ""), DetailsURL: v.RunURL, Status: inProgress, Title: readingTitle,
+			Name: name, HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, change.KernelKey{}), DetailsURL: v.RunURL, Status: inProgress, Title: readingTitle,
 			Summary: "The last conclusion of this check was for a different base branch, or for different rules. The bot is reading the change again.\n",
 		}, State: "pending", Mark: "unplanned"})
 	}

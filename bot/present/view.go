@@ -99,7 +99,7 @@ func (v View) covers(o *change.Override) bool {
 	}
 	p := v.plan()
 	return p != nil && len(p.Problems) == 0 && !slices.ContainsFunc(v.State.Runs, func(r change.Run) bool {
-		return (r.Phase != change.Done || r.Result.Blocks()) && !slices.Contains(o.Folders, r.Folder)
+		return r.Blocks() && !slices.Contains(o.Folders, r.Folder)
 	})
 }
 

@@ -40,8 +40,11 @@ func SignEnforced(o gates.Outcome, r gates.Reason, e policy.Enforce) string {
 func Unenforced(v *gates.Verdict) []string {
 	var said []string
 	if !v.Enforce.Blocks() {
-		said = append(said, fmt.Sprintf("%s: would be %s The check succeeds, because rule %s does not block.",
-			Plain(string(v.Enforce)), because(v.Outcome, v.Reason, v.Summary), quoted(v.Rule)))
+		why := "The check succeeds, because rule " + quoted(v.Rule) + " does not block."
+		if v.Enforce == policy.EnforceInform {
+			why = "It blocks nothing: by the policy, " + quoted(v.Provenance.Label) + " only informs."
+		}
+		said = append(said, fmt.Sprintf("%s: would be %s %s", Plain(string(v.Enforce)), because(v.Outcome, v.Reason, v.Summary), why))
 	}
 	if t := v.Trial; t != nil {
 		begin := Plain(string(t.Enforce)) + ": rule " + quoted(t.Rule)

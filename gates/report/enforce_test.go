@@ -34,6 +34,12 @@ func TestUnenforced(t *testing.T) {
 			}
 		}
 	}
+	informed := tooSlow()
+	informed.Enforce, informed.Provenance.Label = policy.EnforceInform, "h200"
+	const want = "It blocks nothing: by the policy, `h200` only informs."
+	if text := Headline(informed) + OneLine(informed); strings.Count(text, "inform: would be DEFER") != 2 || !strings.Contains(text, " on `h200`") || !strings.HasSuffix(Unenforced(informed)[0], want) {
+		t.Errorf("%s\n%s", text, Unenforced(informed))
+	}
 	for name, v := range verdicts() {
 		if v.Enforce == "" && v.Trial == nil && len(Unenforced(v)) > 0 {
 			t.Errorf("%s: %q", name, Unenforced(v))

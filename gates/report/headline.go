@@ -58,7 +58,11 @@ func cutOff(v *gates.Verdict) []block {
 func wholeHeadline(v *gates.Verdict) string {
 	s := Word(v)
 	said := finding(v)
-	switch kernel := quoted(v.Kernel); {
+	kernel := quoted(v.Kernel)
+	if device := quoted(v.Provenance.Label); device != "" {
+		kernel += gates.On + device
+	}
+	switch {
 	case kernel == "" && said == "":
 	case kernel == "" && strings.HasPrefix(said, ": "):
 		s += " · " + strings.TrimPrefix(said, ": ")

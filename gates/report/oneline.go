@@ -15,7 +15,7 @@ const oneLineRunes = 140
 // "DEFER (too-slow) sdpa_cpu: …".
 func OneLine(v *gates.Verdict) string {
 	s := wordAndReason(v)
-	if kernel := Plain(v.Kernel); kernel != "" {
+	if kernel := Plain(v.Name()); kernel != "" {
 		s += " " + kernel
 	}
 	if about := deciding(v); about != "" {

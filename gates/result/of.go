@@ -17,6 +17,10 @@ func Of(v *gates.Verdict, e *gates.Evidence) *Result {
 	r := &Result{
 		Schema: Schema, Kernel: v.Kernel, Outcome: v.Outcome, Reason: v.Reason, Summary: v.Summary, Blocks: v.Blocks(), Rule: v.Rule,
 		Base: v.Provenance.Base.SHA, Head: v.Provenance.Head.SHA, Replay: v.Provenance.Command, ToPass: report.ToPass(v),
+		Label: v.Provenance.Label,
+	}
+	for _, other := range v.Elsewhere {
+		r.OtherDevices = append(r.OtherDevices, OtherDevice(other))
 	}
 	if v.Device.Name != "" {
 		r.Device = &Device{Kind: v.Device.Kind, Name: v.Device.Name, Arch: v.Device.Arch}

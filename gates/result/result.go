@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/facts"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Schema names the version of the format. A later version of the program may add fields to it.
@@ -45,6 +46,9 @@ type Result struct {
 	Base    string        `json:"base_commit,omitempty" doc:"Commit that the change was compared with."`
 	Head    string        `json:"head_commit,omitempty" doc:"Commit that was judged."`
 	Device  *Device       `json:"device,omitempty" doc:"What the kernel ran on."`
+	Label   string        `json:"device_label,omitempty" doc:"Device of the policy that the verdict holds for. Absent if the policy asks for one run only, or if the machine is none of its devices."`
+
+	OtherDevices []OtherDevice `json:"other_devices,omitempty" doc:"Devices of the policy that this result says nothing about. The change has to pass on each that blocks."`
 
 	Shapes   []Shape   `json:"shapes,omitempty" doc:"Times and speedup by shape."`
 	Failures []Failure `json:"failures,omitempty" doc:"What did not meet the policy, by gate and shape."`
@@ -53,6 +57,12 @@ type Result struct {
 	Evidence string    `json:"evidence,omitempty" doc:"Path or address of the evidence behind the verdict."`
 	Replay   string    `json:"replay,omitempty" doc:"Command that repeats the run."`
 	Budget   *Budget   `json:"budget,omitempty" doc:"What is left for claims."`
+}
+
+// An OtherDevice is a device of the policy that has a verdict of its own.
+type OtherDevice struct {
+	Label   string         `json:"label" doc:"Label of its runners."`
+	Enforce policy.Enforce `json:"enforce" doc:"block: a change must pass on it. inform: its verdict blocks nothing."`
 }
 
 // A Device is what a kernel ran on.

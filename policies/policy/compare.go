@@ -15,7 +15,7 @@ func Compare(old, new *Policy) compare.List {
 	var l compare.List
 	l.Unknown("version", old.Version, new.Version)
 	l.Unknown("check", old.Check, new.Check)
-	l.Unknown("devices", old.Devices, new.Devices)
+	compareDevices(&l, old.Devices, new.Devices)
 	compareToolchains(&l, old.Toolchains, new.Toolchains)
 	compareCommands(&l, old.Commands, new.Commands)
 	compareWord(&l, "forks.run", forkModes, old.Forks.Run, new.Forks.Run)

@@ -15,6 +15,10 @@ const (
 	EnforceShadow Enforce = "shadow" // the verdict is shown
 	EnforceWarn   Enforce = "warn"   // the verdict is shown as a warning
 	EnforceBlock  Enforce = "block"  // a change that does not pass cannot be merged
+
+	// EnforceInform is that of a verdict on a device that only informs, whatever its rule is. No rule
+	// can ask for it.
+	EnforceInform Enforce = "inform"
 )
 
 // enforces ends with the strictest.
@@ -23,9 +27,9 @@ var enforces = []Enforce{EnforceShadow, EnforceWarn, EnforceBlock}
 func (e *Enforce) UnmarshalStrict(n *strict.Node) { strict.Word(n, e, enforces) }
 func (e *Enforce) JSONSchema() map[string]any     { return strict.WordSchema(enforces) }
 
-// Blocks reports whether a change that does not pass is kept from being merged. Only the two words
+// Blocks reports whether a change that does not pass is kept from being merged. Only the words
 // for it turn that off.
-func (e Enforce) Blocks() bool { return e != EnforceShadow && e != EnforceWarn }
+func (e Enforce) Blocks() bool { return e != EnforceShadow && e != EnforceWarn && e != EnforceInform }
 
 // TrialFor returns the rule that is tried on the change in addition to the rule that applies: the
 // first that matches and does not block. It is nil if there is none, or if it is the rule that

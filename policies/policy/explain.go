@@ -35,6 +35,9 @@ func (p *Policy) Explain(file string, c Change) string {
 		}
 		fmt.Fprintf(&b, "  %-12s %s\n", a.Gate, a.Text)
 	}
+	if text := p.Devices.explain(); text != "" {
+		b.WriteString("\n" + text + "\n")
+	}
 	return b.String()
 }
 

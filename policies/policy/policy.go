@@ -24,7 +24,7 @@ const SchemaID = "https://raw.githubusercontent.com/kernelgate/kernelgate/main/p
 type Policy struct {
 	Version    int        `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the policy language."`
 	Check      string     `yaml:"check" eg:"kernelgate/l4" default:"kernelgate" bounds:"(letters, digits, space, . _ / -)" doc:"Name of the required check on GitHub."`
-	Devices    []string   `yaml:"devices" eg:"[l4]" default:"(cpu for mode cpu, gpu for other modes)" doc:"Labels of the runners that may measure, in order of preference."`
+	Devices    Devices    `yaml:"devices" eg:"{all: [l4, h200]}" default:"(cpu for mode cpu, gpu for other modes)" doc:"Runners that measure, by their labels. A list is an order of preference: one runner measures. With all, every kernel is measured on each device and must pass on each. block and inform tell devices that decide from devices that are only shown."`
 	Commands   Commands   `yaml:"commands" eg:"{rebench: triage}" doc:"The repository role that each comment command needs."`
 	Forks      Forks      `yaml:"forks" eg:"{run: never}" doc:"How to handle pull requests from forks."`
 	Toolchains Toolchains `yaml:"toolchains" eg:"{triton: {version: 3.6.0}}" doc:"Pinned compilers for kernels. The runners must have them. A change to a pin gates every kernel that the compiler builds."`
@@ -66,7 +66,6 @@ func (p *Policy) ValidateStrict(n *strict.Node) {
 	if !checkName.MatchString(p.Check) {
 		n.Child("check").Errorf("%q is not a check name (write e.g. kernelgate)", p.Check)
 	}
-	p.checkDevices(n.Child("devices"))
 	p.checkToolchains(n.Child("toolchains"))
 	rules := n.Child("rules")
 	if len(rules.Items()) > maxRules {
@@ -84,19 +83,6 @@ func (p *Policy) checkVersion(n *strict.Node) {
 	if v, err := strconv.Atoi(text); err == nil && v != Version {
 		n.Errorf("%d is not a version this program reads (write %d)", v, Version)
 	}
-}
-
-func (p *Policy) checkDevices(n *strict.Node) {
-	seen := map[string]bool{}
-	strict.Each(n, p.Devices, func(at *strict.Node, label *string) {
-		switch {
-		case !ident.IsLabel(*label):
-			at.Errorf("%q is not a runner's label (write letters, digits, '_' and '-')", *label)
-		case seen[*label]:
-			at.Errorf("%q is named twice (delete one)", *label)
-		}
-		seen[*label] = true
-	})
 }
 
 // checkRules checks that every rule can be reached and that every change matches one.

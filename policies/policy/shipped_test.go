@@ -67,7 +67,7 @@ func TestL4AsksWhatTheStagesHadToMeet(t *testing.T) {
 	if diff := cmp.Diff([]string{"tensor-cores", "warp-specialization", "refactoring", "default"}, p.RuleNames()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"l4"}, p.Devices); diff != "" || p.Check != "kernelgate" || p.Forks.Run != policy.ForksAfterApproval {
+	if diff := cmp.Diff([]string{"l4"}, p.Devices.Prefer); diff != "" || p.Check != "kernelgate" || p.Forks.Run != policy.ForksAfterApproval {
 		t.Errorf("devices %q, check %q, forks %q", p.Devices, p.Check, p.Forks.Run)
 	}
 	if p.Commands.Rebench != "write" || p.Commands.Override != "maintain" || p.Commands.OKToTest != "write" {

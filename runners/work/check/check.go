@@ -54,6 +54,9 @@ type Options struct {
 	// measurements. nil leaves it as it was planned.
 	Prepare func(*runners.Job)
 
+	// Labels are what this machine is, by the policies' names of devices: cpu, gpu, l4.
+	Labels []string
+
 	Results string // folder for results; "" means results in the repository
 	Rounds  int    // the maximum number of rounds; 0 means the policy's
 	Version string
@@ -205,6 +208,7 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	if c.opt.Prepare != nil {
 		c.opt.Prepare(&job)
 	}
+	forDevice(&job, c.opt.Labels)
 	result := Result{Kernel: job.Manifest.Name, policy: job.PolicyText}
 	if job.Removed {
 		result.Evidence = job.RemovedEvidence()
