@@ -82,3 +82,29 @@ func TestNarrowWeighted(t *testing.T) {
 		}
 	}
 }
+
+// A rule cannot apply to a kernel that an earlier rule always takes, or that its globs exclude.
+func TestMayApply(t *testing.T) {
+	p, err := policy.Parse("p.yaml", []byte(`version: 1
+gates: {correctness: {norm_error: "<= 1%"}}
+rules:
+  - {name: tried, when: {kernels: [a]}, enforce: shadow}
+  - {name: labelled, when: {kernels: [a, b], labels: [perf]}}
+  - {name: named, when: {kernels: ["b*"]}}
+  - {name: default}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rule, kernels := range map[string]string{"tried": "a", "labelled": "a b", "named": "b bc", "default": "a c", "none": ""} {
+		var got []string
+		for _, kernel := range []string{"a", "b", "bc", "c"} {
+			if p.MayApply(rule, kernel) {
+				got = append(got, kernel)
+			}
+		}
+		if strings.Join(got, " ") != kernels {
+			t.Errorf("%s may apply to %v, want %s", rule, got, kernels)
+		}
+	}
+}
