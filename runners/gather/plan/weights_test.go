@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
@@ -41,13 +42,16 @@ func TestWeightsAreTheBases(t *testing.T) {
 			t.Errorf("%s: the evidence has %+v", name, e.Weights)
 		}
 	}
-	// A head that no longer supports a shape with a weight cannot be judged by the sum, and nothing is built.
+	// A head that no longer supports a shape with a weight is not built.
+	limited := edited(t, own, "entry: scale", "entry: scale\nvariants: {narrow: {source: scale.c, limits: {N: 1..20}}, wide: {source: scale.c}}\ndefault_variant: narrow", "source: scale.c\na", "a")
 	r.git("checkout", "--quiet", base)
-	head := r.commit(map[string]string{"k/kernel.yaml": edited(t, own, "entry: scale", "entry: scale\nvariants: {narrow: {source: scale.c, limits: {N: 1..20}}, wide: {source: scale.c}}\ndefault_variant: narrow", "source: scale.c\na", "a")})
-	job, err := r.plan(plan.Options{Base: base, Head: head}).Job(t.Context(), "k")
-	if len(job.Broken) > 0 {
-		t.Fatal(job.Broken)
+	job, err := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"k/kernel.yaml": limited})}).Job(t.Context(), "k")
+	if err != nil || len(job.Broken) != 1 || !strings.Contains(job.Broken[0].Message, "leave out the shapes two") {
+		t.Errorf("%v, %v", job.Broken, err)
 	}
+	// A base whose default variant does not support one cannot be judged by the sum.
+	base = r.commit(map[string]string{"k/scale.c": "// base\n"})
+	_, err = r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"k/scale.c": "// head\n"})}).Job(t.Context(), "k")
 	wantMistake(t, err, `gates.performance.target.weighted: the shape "two" (N=90) is outside the limits of the variant narrow of scale, the candidate`)
 }
 
