@@ -50,8 +50,8 @@ func TestWeightsAreTheBases(t *testing.T) {
 		t.Errorf("%v, %v", job.Broken, err)
 	}
 	// A base whose default variant does not support one cannot be judged by the sum.
-	base = r.commit(map[string]string{"k/scale.c": "// base\n"})
-	_, err = r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"k/scale.c": "// head\n"})}).Job(t.Context(), "k")
+	base = r.commit(map[string]string{"k/scale.c": "// the base of the second part\n"})
+	_, err = r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"k/scale.c": "// the head of the second part\n"})}).Job(t.Context(), "k")
 	wantMistake(t, err, `gates.performance.target.weighted: the shape "two" (N=90) is outside the limits of the variant narrow of scale, the candidate`)
 }
 
