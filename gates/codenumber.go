@@ -121,7 +121,7 @@ func (c *comparison) passesAsFirst(number int) bool {
 		return false
 	}
 	first := c.alpha * codeAlpha(1, 1) / codeAlpha(1, number)
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		if s.status == Passed {
 			continue
 		}

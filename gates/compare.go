@@ -15,8 +15,9 @@ type comparison struct {
 	number          int     // of the machine code
 	few             *stats.ResamplePlan
 	shapes          []*shapeComparison
-	fault           facts.Fact // why the samples cannot be used; else nil
-	overclaimed     facts.Fact // what batches claim and launches that ran alone do not show; else nil
+	step            *shapeComparison // all launches of a step, where the shapes have weights; else nil
+	fault           facts.Fact       // why the samples cannot be used; else nil
+	overclaimed     facts.Fact       // what batches claim and launches that ran alone do not show; else nil
 }
 
 // A shapeComparison is one interim analysis of one shape.
@@ -37,8 +38,9 @@ type shapeComparison struct {
 	separate bool                // every round loads every side into a new context, at new addresses
 	tooFew   bool                // the samples are too few to say anything
 
-	kindFloor            float64    // the least ratio that each kind of input must have
-	unconfirmed, refuted facts.Fact // what launches that ran alone do not show, or show to be otherwise
+	kindFloor            float64      // the least ratio that each kind of input must have
+	sum                  *weightedSum // of all launches of a step; nil for a shape
+	unconfirmed, refuted facts.Fact   // what launches that ran alone do not show, or show to be otherwise
 }
 
 // A test is one condition of a goal: the p-values of having met and of having
@@ -86,12 +88,7 @@ func (q analysis) compare(l interim, before *comparison) *comparison {
 			c.shapes = append(c.shapes, s)
 			continue
 		}
-		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view), alpha: l.alpha}
-		s.separate = e.Device.Kind == DeviceGPU && s.samples.fresh
-		if e.Can().Clock == ClockProcess {
-			s.useWall(q.few, l.alpha)
-		}
-		s.control = draw(q.few, s.samples.control, 0.5)
+		s := q.read(g, rounds, l.alpha)
 		s.alone = s.singleShare(q.few)
 		if s.test(q.few); q.many != q.few && s.nearThreshold(l.alpha) {
 			s.test(q.many)
@@ -99,14 +96,28 @@ func (q analysis) compare(l interim, before *comparison) *comparison {
 		s.floor = floorMicros(e.Device, g.shape, s.samples.cold)
 		c.shapes = append(c.shapes, s)
 	}
-	for _, role := range []Role{RoleTarget, RoleGuard} {
+	c.step = q.stepOf(l, c, before)
+	for _, role := range []Role{RoleTarget, RoleGuard, RoleInfo} {
 		c.decide(role)
 		c.decideTails(role, gate)
 		c.decideKinds(role, gate)
 	}
+	c.decideStepTails(gate)
 	c.confirm(gate, e)
+	c.confirmStep(e)
 	c.findOverclaim(e)
 	return c
+}
+
+// read collects one shape out of rounds.
+func (q analysis) read(g goalOf, rounds []Round, alpha float64) *shapeComparison {
+	s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view), alpha: alpha}
+	s.separate = q.evidence.Device.Kind == DeviceGPU && s.samples.fresh
+	if q.evidence.Can().Clock == ClockProcess {
+		s.useWall(q.few, alpha)
+	}
+	s.control = draw(q.few, s.samples.control, 0.5)
+	return s
 }
 
 // test tests the samples against the goal. If the samples cannot test one of the conditions, the
@@ -196,7 +207,7 @@ func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policy.Goal) 
 // is proven; a goal without a test is not met.
 func (c *comparison) decide(role Role) {
 	var misses []float64
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		if s.role == role && !s.settled {
 			for _, t := range s.tests {
 				misses = append(misses, t.miss)
@@ -205,7 +216,7 @@ func (c *comparison) decide(role Role) {
 	}
 	missed := stats.Holm(misses, c.alpha)
 	at := 0
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		if s.role != role || s.settled {
 			continue
 		}
@@ -229,8 +240,8 @@ func (c *comparison) decide(role Role) {
 // outcome is Failed as soon as one shape has missed, Passed when there are shapes and all of
 // them have met their goals.
 func (c *comparison) outcome() Status {
-	met := 0
-	for _, s := range c.shapes {
+	met, judged := 0, c.judged()
+	for _, s := range judged {
 		switch s.status {
 		case Failed:
 			return Failed
@@ -238,7 +249,7 @@ func (c *comparison) outcome() Status {
 			met++
 		}
 	}
-	if met == 0 || met < len(c.shapes) {
+	if met == 0 || met < len(judged) {
 		return Open
 	}
 	return Passed

@@ -24,6 +24,7 @@ type Evidence struct {
 	Change     policy.Change `json:"change"`
 	Device     Device        `json:"device"`
 	Shapes     []Shape       `json:"shapes"`
+	Weights    *Weights      `json:"weights,omitempty"` // of the shapes, where the manifest has them
 	Notes      []string      `json:"notes,omitempty"`
 
 	Removed   bool   `json:"removed,omitempty"` // the head has no such kernel any more

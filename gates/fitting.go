@@ -59,7 +59,7 @@ func (j *judgement) mayMeet(gate *policy.PerformanceGate) bool {
 
 // asksGain reports whether a goal asks for more than no change.
 func asksGain(g *policy.Goal) bool {
-	return g != nil && (g.Speedup != nil && !g.Speedup.Holds(0) || g.LatencyReduction != nil && !g.LatencyReduction.Holds(0))
+	return g != nil && (g.Weighted != nil && !g.Weighted.Holds(0) || g.Speedup != nil && !g.Speedup.Holds(0) || g.LatencyReduction != nil && !g.LatencyReduction.Holds(0))
 }
 
 // wayTo is what an author can do for a rule to apply. It is not ok where there is nothing.

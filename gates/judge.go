@@ -48,7 +48,7 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 		Schema: VerdictSchema, Kernel: e.Kernel, Outcome: concluded.outcome, Reason: concluded.reason, Rule: j.rule.Name, Policy: file,
 		Provenance: e.Provenance, Device: e.Device, Rivals: e.Rivals, MachineCode: e.MachineCode,
 		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
-		Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
+		Weighted: j.weighted, Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
 	}
 	v.Elsewhere = elsewhere(p.Devices, e.Provenance.Label)
 	if e.Explained != nil {
@@ -115,6 +115,7 @@ type judgement struct {
 	energies    []EnergyRow
 	metrics     []MetricRow
 	best        []AgainstBest
+	weighted    *WeightedSpeed
 	measuring   *Measuring
 	findings    []Diagnostic
 	notes       []facts.Fact

@@ -48,7 +48,7 @@ func (s *shapeComparison) kindLimit(gate *policy.PerformanceGate) float64 {
 func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 	var misses []float64
 	var of []*shapeComparison
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		limit := 0.0
 		if s.role == role && !s.settled && s.status != Failed {
 			limit = s.kindLimit(gate)
@@ -63,7 +63,7 @@ func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 				s.status, s.tooFew = Open, true
 				continue
 			}
-			t := kindTest{name: s.samples.strata.kinds[k], dist: d.With(s.runBias()), miss: 1}
+			t := kindTest{name: s.samples.strata.kinds[k], dist: d.With(s.offset()), miss: 1}
 			if d.Estimate < limit {
 				s.status = Open
 				t.miss = t.dist.PBelow(limit)

@@ -146,6 +146,9 @@ func (e *Evidence) problem() (field, problem string) {
 		}
 		shapes[s.Name], secret = true, secret || s.Secret
 	}
+	if field, problem := e.Weights.problem(); problem != "" {
+		return field, problem
+	}
 	if c := e.Correctness; c != nil {
 		for i, k := range c.Cases {
 			if f, problem := k.invalid(); problem != "" {

@@ -33,6 +33,14 @@ func (j *judgement) performance() GateResult {
 	if len(unknown) > 0 {
 		return GateResult{Status: Missing, Found: facts.NoSuchShapes{Names: unknown}}
 	}
+	if gate.Weighted() != nil && !j.isNew() {
+		if j.evidence.Weights == nil {
+			return GateResult{Status: Missing, Found: facts.NoWeights{}, Steps: []facts.Advice{facts.AddWeights{}}}
+		}
+		if lacking := j.evidence.lackWeights(); len(lacking) > 0 {
+			return GateResult{Status: Missing, Found: facts.WeightsLack{Shapes: lacking}, Steps: []facts.Advice{facts.SupportShapes{Shapes: lacking}}}
+		}
+	}
 	if len(goals) == 0 && (!j.isNew() || asksTime(gate)) {
 		return GateResult{Status: Missing, Found: facts.NoShapes{}}
 	}
@@ -58,6 +66,9 @@ func (j *judgement) performance() GateResult {
 	c := q.run(done)
 	j.comparisons = append(c.rows(), j.comparisons...)
 	j.measuring = c.measuring(gate, p, interims)
+	if c.fault == nil {
+		j.weighted = c.weightedSpeed(j.evidence)
+	}
 	if j.isNew() {
 		j.comparisons = withoutBaseline(j.comparisons)
 		return c.timed(gate, j.evidence)
@@ -194,7 +205,7 @@ type goalOf struct {
 	shape     Shape
 	role      Role
 	goal      *policy.Goal
-	unbounded bool // the shape is timed for the reader only: its goal has no condition
+	unbounded bool // the shape is timed for the reader or for the weighted sum only: its goal has no condition
 }
 
 // goalsOf gives every shape its role; a target is not guarded as well. The secret shape is guarded
@@ -202,7 +213,7 @@ type goalOf struct {
 func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown []string) {
 	names := e.shapeNames()
 	pick := func(g *policy.Goal) []string {
-		if g == nil {
+		if g == nil || !g.PerShape() {
 			return nil
 		}
 		unknown = append(unknown, g.Shapes.Unknown(names)...)
@@ -210,17 +221,30 @@ func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown
 	}
 	targets, guards := pick(gate.Target), pick(gate.Guard)
 	for _, s := range e.Shapes {
+		g, weighed := goalOf{shape: s}, e.timesFor(gate, s)
 		switch {
 		case !s.Secret && slices.Contains(targets, s.Name):
-			goals = append(goals, goalOf{shape: s, role: RoleTarget, goal: gate.Target})
+			g.role, g.goal = RoleTarget, gate.Target.Alone()
 		case !s.Secret && slices.Contains(guards, s.Name):
-			goals = append(goals, goalOf{shape: s, role: RoleGuard, goal: gate.Guard})
+			g.role, g.goal = RoleGuard, gate.Guard.Alone()
 		case s.Secret && gate.TimesSecretShape():
-			goals = append(goals, goalOf{shape: s, role: RoleGuard, goal: gate.Guard.ForSecret(s.Name)})
+			g.role, g.goal = RoleGuard, gate.Guard.ForSecret(s.Name)
+		case weighed:
+			g.forSum()
+		default:
+			continue
 		}
+		// Equal code is as fast as asked, and only its time is unknown.
+		if weighed && slices.Contains(e.SameShapes, s.Name) && !asksGain(g.goal) && !g.goal.Timed() {
+			g.forSum()
+		}
+		goals = append(goals, g)
 	}
 	return goals, unknown
 }
+
+// forSum makes it a shape whose time is needed, and of which nothing is asked.
+func (g *goalOf) forSum() { g.role, g.goal, g.unbounded = RoleInfo, &policy.Goal{}, true }
 
 // TimedShapes is the shapes that a rule wants timed, in the order of the manifest, the secret shape
 // last.

@@ -14,7 +14,7 @@ func (c *comparison) rows() []Comparison {
 		base, cand := describe(s.samples.baseline), describe(s.samples.candidate)
 		base.P50, cand.P50 = round(s.samples.time(s.samples.baselineTimes)), round(s.samples.time(s.samples.candidateTimes))
 		row := Comparison{
-			Shape: s.shape.Name, Dims: s.shape.Dims, Secret: s.shape.Secret, Role: s.role, Goal: s.goal.String(), Status: s.status,
+			Shape: s.shape.Name, Dims: s.shape.Dims, Secret: s.shape.Secret, Role: s.role, Goal: s.goalText(), Status: s.status,
 		}
 		// A shape that was never timed has no times: zeros would read as some.
 		if base.P50 > 0 {
@@ -48,6 +48,14 @@ func (c *comparison) rows() []Comparison {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// goalText is empty for a shape that is timed only for the weighted sum.
+func (s *shapeComparison) goalText() string {
+	if s.role == RoleInfo {
+		return ""
+	}
+	return s.goal.String()
 }
 
 // time is how long a launch takes on a shape: the geometric mean of the medians on each kind of

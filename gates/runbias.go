@@ -15,6 +15,14 @@ var expectedBias = stats.RunBias{Scale: 0.0012, Dof: 3}
 // TestControlsApart compares the figure with the recorded controls.
 var separateBias = stats.RunBias{Scale: 0.0003, Dof: 3}
 
+// offset is how far the figures of a shape, or of the sum over shapes, may be off for the whole run.
+func (s *shapeComparison) offset() stats.RunBias {
+	if s.sum != nil {
+		return s.sum.bias()
+	}
+	return s.runBias()
+}
+
 // runBias is how far the candidate's figures may be off for the whole run, as the control shows it:
 // the candidate is one more copy, placed by the same random process. A control that is off by x
 // widens the interval by more than x at every error rate that a policy can ask for, so a baseline

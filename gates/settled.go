@@ -41,7 +41,7 @@ func (s *shapeComparison) settledAfter() facts.Fact {
 
 // OpenShapes is the names of the timed shapes that the interim analyses so far leave open. The others
 // have passed, with and without the samples that were marked as disturbed, and further rounds need
-// not time them. It is nil where all shapes are to be timed: before the first analysis, or where
+// not time them. While the weighted sum is open, every shape that it needs is. It is nil where all shapes are to be timed: before the first analysis, or where
 // something other than a shape is open.
 func OpenShapes(p *policy.Policy, e *Evidence) []string {
 	return openShapes(p, e, newResamples(stats.DefaultResamples))
@@ -63,7 +63,7 @@ func openShapes(p *policy.Policy, e *Evidence, r *resamples) []string {
 	if len(done) == 0 || len(goals) == 0 {
 		return nil
 	}
-	open := map[string]bool{}
+	open, stepOpen := map[string]bool{}, false
 	for _, view := range []view{clean, whole} {
 		c := analysis{gate: gate, evidence: e, goals: goals, view: view, resamples: j.resamples}.run(done)
 		if c.fault != nil || c.overclaimed != nil {
@@ -76,13 +76,14 @@ func openShapes(p *policy.Policy, e *Evidence, r *resamples) []string {
 				open[s.shape.Name] = true
 			}
 		}
+		stepOpen = stepOpen || gate.Weighted() != nil && (c.step == nil || c.step.status != Passed)
 		if disturbed == 0 {
 			break // the other view is the same
 		}
 	}
 	var names []string
 	for _, g := range goals {
-		if open[g.shape.Name] {
+		if open[g.shape.Name] || stepOpen && e.timesFor(gate, g.shape) {
 			names = append(names, g.shape.Name)
 		}
 	}

@@ -25,7 +25,7 @@ func (c *comparison) result(gate *policy.PerformanceGate, e *Evidence) GateResul
 	case Open:
 		r = c.undecided(e.Performance)
 	}
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		r.More = append(r.More, s.details(s.alpha)...)
 	}
 	return r
@@ -37,7 +37,7 @@ func unfit(why facts.Fact) GateResult {
 
 func (c *comparison) missed(e *Evidence) GateResult {
 	r := GateResult{Status: Failed}
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		if s.status == Failed && s.role == RoleGuard {
 			r.Steps = append(r.Steps, s.regainSteps(e)...)
 		}
@@ -47,7 +47,7 @@ func (c *comparison) missed(e *Evidence) GateResult {
 		return r
 	}
 	r.Reason, r.Found = ReasonTooSlow, facts.Speeds{Result: facts.TooSlow, Shapes: c.speedsOf(Failed, RoleTarget)}
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		if s.status != Failed {
 			continue
 		}
@@ -63,11 +63,22 @@ func (c *comparison) missed(e *Evidence) GateResult {
 // timeToReach is the advice with the time that a shape must come down to, or nil where its speedup is not what failed.
 func (s *shapeComparison) timeToReach() facts.Advice {
 	for _, t := range s.tests {
-		if most := s.samples.time(s.samples.baselineTimes) / t.threshold; t.dist == s.ratio && t.dist.Estimate < t.threshold && most > 0 {
+		if most := s.baselineTime() / t.threshold; t.dist == s.ratio && t.dist.Estimate < t.threshold && most > 0 {
+			if s.sum != nil {
+				return facts.BringStep{Micros: most}
+			}
 			return facts.BringTime{Shape: s.shape.Label(), Micros: most}
 		}
 	}
 	return nil
+}
+
+// baselineTime is the baseline's time of a launch, or of all launches of a step.
+func (s *shapeComparison) baselineTime() float64 {
+	if s.sum != nil {
+		return s.sum.baseline
+	}
+	return s.samples.time(s.samples.baselineTimes)
 }
 
 // advice is what to do about a shape that does not pass although its median meets the goal; else nil.
@@ -89,7 +100,7 @@ func (c *comparison) undecided(p *Performance) GateResult {
 		found.CodeNumber = n
 	}
 	r := GateResult{Status: Open, Reason: ReasonInconclusive, Found: found}
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		if s.status != Open {
 			continue
 		}
@@ -139,7 +150,7 @@ func (c *comparison) speeds(status Status) []facts.ShapeSpeed {
 
 func (c *comparison) speedsOf(status Status, role Role) []facts.ShapeSpeed {
 	var all []facts.ShapeSpeed
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		if s.status == status && s.role == role {
 			all = append(all, s.speed(s.alpha))
 		}

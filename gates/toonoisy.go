@@ -18,7 +18,7 @@ func (c *comparison) tooNoisy(e *Evidence, interims []interim) facts.Fact {
 	if c.rounds >= last.rounds || e.Performance.Exhausted || e.Performance.Rounds[c.rounds-1].Attempt > 1 {
 		return nil
 	}
-	for _, s := range c.shapes {
+	for _, s := range c.judged() {
 		if s.status != Open || s.tooFew {
 			continue
 		}

@@ -69,7 +69,8 @@ type Verdict struct {
 	Correctness []CaseRow      `json:"correctness,omitempty"`
 	Sanitizers  []SanitizerRow `json:"sanitizers,omitempty"`
 	Comparisons []Comparison   `json:"comparisons,omitempty"`
-	Best        []AgainstBest  `json:"best,omitempty"` // of the shapes whose high-water mark is known
+	Weighted    *WeightedSpeed `json:"weighted,omitempty"` // all launches of a step, where the manifest has weights
+	Best        []AgainstBest  `json:"best,omitempty"`     // of the shapes whose high-water mark is known
 	Energy      []EnergyRow    `json:"energy,omitempty"`
 	Profile     []MetricRow    `json:"profile,omitempty"`
 	Rivals      []Rival        `json:"rivals,omitempty"`       // for information

@@ -8,6 +8,7 @@ package runners
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -121,7 +122,18 @@ func (j Job) Fault(err error) *gates.Evidence {
 func (j Job) NoEvidence() *gates.Evidence {
 	return &gates.Evidence{
 		Schema: gates.EvidenceSchema, Kernel: j.Manifest.Name, Mode: string(j.Manifest.Mode),
-		Provenance: j.Provenance, Change: j.Change, Notes: j.Notes,
+		Provenance: j.Provenance, Change: j.Change, Notes: j.Notes, Weights: j.Weights(),
+	}
+}
+
+// Weights returns the weights of the base's manifest as evidence stores them; nil if it has none.
+func (j Job) Weights() *gates.Weights {
+	w := j.Manifest.Weights
+	if w == nil {
+		return nil
+	}
+	return &gates.Weights{
+		Launches: maps.Clone(w.Launches), Kernel: float64(w.Kernel), Step: float64(w.Step), Unmatched: w.Unmatched, Tool: string(w.Tool), Trace: w.Trace,
 	}
 }
 

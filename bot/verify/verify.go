@@ -82,6 +82,9 @@ func (c checker) facts() error {
 	if !same(got, want) {
 		return differs("provenance", got, want)
 	}
+	if want := job.Weights(); !same(e.Weights, want) {
+		return differs("weights", e.Weights, want)
+	}
 	if !same(e.Change, job.Change) {
 		return differs("change", e.Change, job.Change)
 	}

@@ -73,6 +73,7 @@ const (
 	DetailNoShapeToMeasure       = "no-shape-to-measure"
 	DetailNoShapes               = "no-shapes"
 	DetailNoSuchShapes           = "no-such-shapes"
+	DetailNoWeights              = "no-weights"
 	DetailNoneMet                = "none-met"
 	DetailNoneWorse              = "none-worse"
 	DetailNotBitIdentical        = "not-bit-identical"
@@ -112,6 +113,7 @@ const (
 	DetailSlowTail               = "slow-tail"
 	DetailSpeeds                 = "speeds"
 	DetailStateKept              = "state-kept"
+	DetailStepAlone              = "step-alone"
 	DetailStatusOnly             = "status-only"
 	DetailSuspicious             = "suspicious"
 	DetailTestFailed             = "test-failed"
@@ -127,6 +129,7 @@ const (
 	DetailUnknownShape           = "unknown-shape"
 	DetailUnreliable             = "unreliable"
 	DetailWaits                  = "waits"
+	DetailWeightsLack            = "weights-lack"
 	DetailWithinBudget           = "within-budget"
 	DetailWrongBaseline          = "wrong-baseline"
 	DetailWrongCase              = "wrong-case"
@@ -280,6 +283,8 @@ func kindOf(f Fact) string {
 		return DetailNoShapes
 	case NoSuchShapes:
 		return DetailNoSuchShapes
+	case NoWeights:
+		return DetailNoWeights
 	case NoneMet:
 		return DetailNoneMet
 	case NoneWorse:
@@ -358,6 +363,8 @@ func kindOf(f Fact) string {
 		return DetailSpeeds
 	case StateKept:
 		return DetailStateKept
+	case StepAlone:
+		return DetailStepAlone
 	case StatusOnly:
 		return DetailStatusOnly
 	case Suspicious:
@@ -388,6 +395,8 @@ func kindOf(f Fact) string {
 		return DetailUnreliable
 	case Waits:
 		return DetailWaits
+	case WeightsLack:
+		return DetailWeightsLack
 	case WithinBudget:
 		return DetailWithinBudget
 	case WrongBaseline:

@@ -144,7 +144,7 @@ func sampleFacts() []Fact {
 		NoSanitizer{}, NoShapeToMeasure{}, NoShapes{}, NoSuchShapes{Names: []string{"moon"}}, NoneMet{Missed: []MetricMissed{{Shape: "mission", Metric: "dram", Value: 80, Asked: "< 50"}}}, NoneWorse{Wrong: 1, All: 4},
 		NotBitIdentical{}, NotCounted{Metrics: []string{"a", "b"}}, NotDeterministic{}, NotReached{}, NotRecorded{Resources: []string{"registers"}, Occupancy: true},
 		NotSanitized{Missing: []Fact{UnknownShape{Name: "moon"}, SecretCasesLacking{Cases: 2}}}, NotSearched{Why: NoSanitizer{}}, NotSearched{Why: NoSanitizer{}, Note: true}, NotVerified{Round: 3},
-		NothingCompared{}, NothingGained{Asked: "speedup >= +10%"}, NothingGainedOn{Shapes: []string{"mission"}, Asked: "speedup >= +10%"}, NothingTimed{}, NothingToMeasure{},
+		NoWeights{}, NothingCompared{}, NothingGained{Asked: "speedup >= +10%"}, NothingGainedOn{Shapes: []string{"mission"}, Asked: "speedup >= +10%"}, NothingTimed{}, NothingToMeasure{},
 		OfOutput{Output: "scale", Miss: nan}, OfSeed{Seed: 3, Problem: nan}, OfShape{Shape: "mission", Fact: SlowKind{Kind: "zero", Speedup: estimate, Limit: -0.02}}, OfVariant{Variant: "long", Fact: NoResources{}},
 		OverBudget{Exceeded: []Fact{OverLimit{Resource: resource, Value: 4096, Limit: 2048}}}, OverLimit{Resource: Resource{Name: "registers"}, Value: 140, Limit: 128},
 		PassesWithoutDisturbed{Samples: 7, With: NothingTimed{}}, PrecisionKept{Limit: "<= 4"}, PrecisionLost{Input: input, Output: "scale", Norm: 0.0079, Baseline: 3e-8, Limit: "<= 4"}, PreparesOnce{Shape: "mission"}, ProfileMissed{Missed: []Fact{MetricMissed{Shape: "mission", Metric: "dram", Value: 80, Asked: "< 50"}}},
@@ -153,13 +153,14 @@ func sampleFacts() []Fact {
 		ShapeTime{Shape: "mission", TooFew: true}, ShapeTime{Shape: "mission", Micros: 12.5, Roofline: 0.4}, ShapeTime{Shape: "mission", Asked: []TimeAsked{{"p50", 12.5, 12, 13, "<= 10us"}}},
 		SlowKind{Kind: "zero", Speedup: estimate, Limit: -0.02}, SlowTail{Metric: "mean", Speedup: estimate, Limit: 0.2},
 		Speeds{Result: Proven, Shapes: speeds}, Speeds{Result: TooSlow, Shapes: speeds}, Speeds{Result: Slower, Shapes: speeds}, Speeds{Result: Undecided, Shapes: speeds, Rounds: 20, Exhausted: true, CodeNumber: 3},
-		StateKept{Input: input}, StatusOnly{}, Suspicious{Why: PreparesOnce{Shape: "small"}}, TestFailed{Detail: "status 1"}, TestFailed{Detail: "status 1", Baseline: "status 2"}, TestPassed{Command: "./test"},
+		StateKept{Input: input}, StepAlone{Batch: 0.08, Speedup: estimate}, StepAlone{Refuted: true, Batch: 0.08, Speedup: estimate}, StatusOnly{}, Suspicious{Why: PreparesOnce{Shape: "small"}}, TestFailed{Detail: "status 1"}, TestFailed{Detail: "status 1", Baseline: "status 2"}, TestPassed{Command: "./test"},
 		Times{Shapes: times}, Times{Result: TimesTooLong, Shapes: times}, Times{Result: TimesUndecided, Shapes: times, Rounds: 20}, Settled{Rounds: 6}, TooFewAlone{}, TooNoisy{Shape: "mission", Rounds: 6, Most: 16, Share: 0.45, Enough: 0.1, Needed: 380, Load: 14.2, Cores: 2}, ToolFailed{Tool: "memcheck", Detail: "it timed out"}, ToolLacking{Tool: "memcheck", Why: "not installed"}, ToolLacking{Tool: "memcheck"},
 		TwoGroups{Side: "candidate", Shape: "mission", Apart: 0.053, Slow: 0.4}, Drifts{Side: "baseline", Shape: "mission", Change: -0.031},
 		Uneven{Inputs: on}, Unfit{Why: MostlyDisturbed{Shape: "mission", Disturbed: 61, Taken: 120}}, UnknownShape{Name: "moon"}, Unreliable{Why: NothingTimed{}}, Waits{Micros: 2.5e6}, Waits{Micros: 3},
 		WithinBudget{Kernels: []KernelFigures{{Kernel: "split", Registers: new(64), Shared: new(1536), Blocks: new(1), Spilt: new(0)}, {Kernel: "combine", Registers: new(32)}}},
 		WithinBudget{Kernels: []KernelFigures{{Stack: new(64), CodeSize: new(4096)}}, WorstOf: 4},
 		wrong, WrongCase{Input: secret, Problem: nan, Baseline: nan, Existed: true}, WrongCase{Input: input, Problem: nan, Baseline: nan}, WrongCase{Input: input, Problem: nan, Baseline: NotDeterministic{}},
+		WeightsLack{Shapes: []string{"mission", "small"}},
 		WrongBaseline{Wrong: 1, All: 4, First: wrong}, WrongOutput{Cases: 2, All: 4, First: wrong}, WrongOutput{Cases: 2, All: 4, Existed: 1, First: wrong}, WrongOutput{Cases: 2, All: 4, Existed: 2, First: wrong},
 		WrongWhileTimed{Shape: "mission", Round: 2, Problem: nan},
 	}
@@ -170,7 +171,7 @@ func sampleAdvice() []Advice {
 	grown := Grown{Resource: Resource{Name: "stack", Unit: "B"}, Value: 64, Baseline: 0, Asked: "<= 0B"}
 	few := FewBlocks{Blocks: 1, Asked: ">= 2", LimitedBy: "registers"}
 	return []Advice{
-		CompareMore{},
+		AddWeights{}, BringStep{Micros: 563.107}, CompareMore{}, SupportShapes{Shapes: []string{"mission", "small"}},
 		AddAgreeingRounds{Shape: "mission", Agree: 5, Rounds: 6, CodeNumber: 3}, AddRounds{Shape: "mission", Rounds: 27}, AgreeWithReference{Command: "kernelgate check k --seed 3"},
 		AsRefactoring{Label: "refactoring", Rule: "refactoring", Asked: "speedup >= -2%"}, AsRefactoring{Title: "^refactor", Rule: "refactoring"},
 		BringKinds{Shape: "mission"}, BringKinds{Shape: "mission", Kinds: []KindLimit{{"zero", 35.3978}, {"large", 0.51239}}}, BringTime{Shape: "mission", Micros: 19023.37}, BringWithin{Shape: "mission", Asked: "p50 <= 5us"},

@@ -46,6 +46,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkFlags()
 	c.checkArch()
 	c.checkRanges()
+	c.checkWeights()
 	c.checkArguments()
 	c.checkScratch()
 	c.checkSteps()

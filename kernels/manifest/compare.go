@@ -36,7 +36,7 @@ func compareFields(l *compare.List, old, new *Manifest) {
 		old, new any
 	}{
 		{"version", old.Version, new.Version}, {"name", old.Name, new.Name}, {"mode", old.Mode, new.Mode}, {"threads", old.Threads, new.Threads},
-		{"work", old.Work, new.Work}, {"reference", old.Reference, new.Reference}, {"command", old.Command, new.Command},
+		{"work", old.Work, new.Work}, {"weights", old.Weights, new.Weights}, {"reference", old.Reference, new.Reference}, {"command", old.Command, new.Command},
 	}
 	for _, f := range fields {
 		l.Unknown(f.path, written(f.old), written(f.new))

@@ -38,6 +38,8 @@ func TestCompare(t *testing.T) {
 		{goodCPU, "S: 1..160", "S: 1..16", "secret.S", "loosens", "changes"},
 		{goodCPU, "secret: {S: 1..160}\n", "", "secret.S", "loosens", "changes"},
 		{goodCommand, "bench: [./bench]", "bench: [./fast]", "command", "changes", "changes"},
+		{goodWeights, "mission: 1", "mission: 2", "weights", "changes", "changes"},
+		{goodWeights, "step: 1840us", "step: 9000us", "weights", "changes", "changes"},
 	} {
 		text := strings.Replace(e.base, e.old, e.new, 1)
 		if text == e.base {

@@ -52,6 +52,7 @@ type Manifest struct {
 	Tolerance   Tolerance        `yaml:"tolerance" half:"problem" eg:"{abs: 0.06}" default:"(required for cuda and cpu)" doc:"An element is bad if |err| > abs + rel·|want|."`
 	Threads     int              `yaml:"threads" half:"problem" eg:"2" default:"1" bounds:"1 to 64" doc:"cpu: maximum number of threads of the kernel. With more than one, the kernel is built with OpenMP and timed by wall-clock time."`
 	Work        *Work            `yaml:"work" half:"problem" eg:"{flops: 4*B*H*S*S*D, bytes: 5*B*H*S*D, peak: fp8}" doc:"Operations and bytes that the problem requires, for the roofline."`
+	Weights     *Weights         `yaml:"weights" half:"problem" eg:"{launches: {mission: 36}}" doc:"How often a step of the program launches the kernel at each shape, so that a policy can ask for the time of a whole step. kernelgate weights reads it from a trace of a profiler."`
 	Rivals      []Rival          `yaml:"rivals" half:"problem" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Alternative implementations, timed only for information."`
 	Command     *Command         `yaml:"command" half:"problem" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: commands that build and run the harness."`
 

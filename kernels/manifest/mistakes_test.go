@@ -105,7 +105,7 @@ type mistake struct {
 }
 
 func TestMistakes(t *testing.T) {
-	for _, tt := range slices.Concat(fieldMistakes, valueMistakes, variantMistakes, deviceMistakes, mapMistakes, stepMistakes, chooseMistakes, pythonMistakes) {
+	for _, tt := range slices.Concat(fieldMistakes, valueMistakes, variantMistakes, deviceMistakes, mapMistakes, stepMistakes, chooseMistakes, pythonMistakes, weightMistakes) {
 		t.Run(tt.name, func(t *testing.T) {
 			if !strings.Contains(tt.base, tt.old) {
 				t.Fatalf("the good manifest has no %q", tt.old)

@@ -68,6 +68,7 @@ func TestReference(t *testing.T) {
 			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], launch: {grid: [1], block: [1]}, reference: {source: r.py, entry: r}}",
 			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], launch: {grid: [1], block: [1]}, reference: {torch: q}}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
+			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {small: {S: 64}, mission: {S: 96}}, weights: {launches: {mission: 1}, kernel: 20us, step: 1840us}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },
 		Halves: map[string]string{

@@ -83,6 +83,7 @@ var edits = []edit{
 	{"shapes: [small, long]", "shapes: all", "rules[*].gates.performance.guard.shapes", "changes", "loosens"},
 	{`>= -2%"`, `>= -2%", p50: "<= 9us"`, "rules[*].gates.performance.guard.p50", "changes", "loosens"},
 	{`>= -2%"`, `>= -2%", below_best: "<= 8%"`, "rules[*].gates.performance.guard.below_best", "tightens", "loosens"},
+	{`>= -2%"`, `>= -2%", weighted: ">= -1%"`, "rules[*].gates.performance.guard.weighted", "changes", "loosens"},
 	{"baseline: base", "baseline: best", "rules[*].gates.performance.baseline", "changes", "changes"},
 	{"mean: 3%", "mean: 9%", "rules[*].gates.performance.tails.mean", "loosens", "tightens"},
 	{"confidence: 95%", "confidence: 80%", "rules[*].gates.performance.confidence", "loosens", "changes"},

@@ -63,6 +63,7 @@ func compareGoal(l *compare.List, path string, old, new *Goal, comes compare.Dir
 	compareBound(l, path+".latency_reduction", old.LatencyReduction, new.LatencyReduction, compare.Changes)
 	compareBound(l, path+".p50", old.P50, new.P50, compare.Changes)
 	compareBound(l, path+".p90", old.P90, new.P90, compare.Changes)
+	compareBound(l, path+".weighted", old.Weighted, new.Weighted, compare.Changes)
 	// It is judged after the interim analyses and can only defer.
 	compareBound(l, path+".below_best", old.BelowBest, new.BelowBest, compare.Tightens)
 }

@@ -9,17 +9,32 @@ import (
 )
 
 // A Goal is a set of conditions on shapes. Speedup is baseline/candidate − 1, latency reduction is
-// 1 − candidate/baseline; p50 and p90 are the candidate's own latency.
+// 1 − candidate/baseline; p50 and p90 are the candidate's own latency. Weighted is the speedup of the
+// sum over all shapes, each with its launches per step.
 type Goal struct {
 	Shapes           Shapes                            `yaml:"shapes" eg:"[mission]" default:"all" doc:"Shapes of the manifest."`
 	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1."`
 	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%" bounds:"(>= or >, below 100%)" doc:"1 − candidate/baseline."`
 	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us" bounds:"(<= or <, above 0us)" doc:"The candidate's median latency."`
 	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us" bounds:"(<= or <, above 0us)" doc:"The 90th percentile of the candidate's latency."`
+	Weighted         *quantity.Bound[quantity.Percent] `yaml:"weighted" eg:">= +3%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1 of the time that all launches of a step take, by the manifest's weights. It needs every shape that has a weight, and no shapes: the weights name them."`
 	BelowBest        *quantity.Bound[quantity.Percent] `yaml:"below_best" eg:"<= 8%" bounds:"(<= or <, 0% to below 100%)" doc:"How far the kernel, with this change, may be below its fastest merged state. It needs a second condition next to it."`
 }
 
-func (g *Goal) empty() bool { return g.Speedup == nil && g.LatencyReduction == nil && !g.Timed() }
+func (g *Goal) empty() bool { return !g.PerShape() }
+
+// PerShape reports whether the goal asks anything of single shapes, and not only of their weighted sum.
+func (g *Goal) PerShape() bool { return g.Speedup != nil || g.LatencyReduction != nil || g.Timed() }
+
+// Alone returns the conditions on single shapes.
+func (g *Goal) Alone() *Goal {
+	if g.Weighted == nil {
+		return g
+	}
+	own := *g
+	own.Weighted = nil
+	return &own
+}
 
 // Timed reports whether the goal bounds an absolute time.
 func (g *Goal) Timed() bool { return g.P50 != nil || g.P90 != nil }
@@ -62,20 +77,26 @@ func (g Goal) String() string {
 	if g.BelowBest != nil {
 		parts = append(parts, "below its best "+g.BelowBest.String())
 	}
-	return fmt.Sprintf("%s on %s", strings.Join(parts, " and "), g.Shapes)
+	alone := fmt.Sprintf("%s on %s", strings.Join(parts, " and "), g.Shapes)
+	switch weighted := "weighted speedup "; {
+	case g.Weighted == nil:
+		return alone
+	case len(parts) == 0:
+		return weighted + g.Weighted.String()
+	default:
+		return weighted + g.Weighted.String() + " and " + alone
+	}
 }
 
 func (g *Goal) check(n *strict.Node) {
-	if g.empty() {
+	if g.empty() && (g.Weighted == nil || g.BelowBest != nil) {
 		n.Errorf("names no metric (write e.g. speedup: \">= +10%%\")")
 	}
-	switch b := g.Speedup; {
-	case b == nil:
-	case !b.Lower():
-		n.Child("speedup").Errorf("%q asks for a slow kernel (write \">=\")", b)
-	case b.Value <= -1:
-		n.Child("speedup").Errorf("%q can never fail: a speedup is always above -100%% (write e.g. \">= -2%%\")", b)
+	if g.Weighted != nil && g.empty() && !g.Shapes.All {
+		n.Child("shapes").Errorf("selects shapes for conditions that are not here: weighted counts every shape that has a weight (delete it, or add e.g. speedup: \">= +10%%\")")
 	}
+	checkSpeedup(n.Child("speedup"), g.Speedup)
+	checkSpeedup(n.Child("weighted"), g.Weighted)
 	switch b := g.LatencyReduction; {
 	case b == nil:
 	case !b.Lower():
@@ -94,6 +115,16 @@ func (g *Goal) check(n *strict.Node) {
 	}
 	checkLatency(n.Child("p50"), g.P50)
 	checkLatency(n.Child("p90"), g.P90)
+}
+
+func checkSpeedup(n *strict.Node, b *quantity.Bound[quantity.Percent]) {
+	switch {
+	case b == nil:
+	case !b.Lower():
+		n.Errorf("%q asks for a slow kernel (write \">=\")", b)
+	case b.Value <= -1:
+		n.Errorf("%q can never fail: a speedup is always above -100%% (write e.g. \">= -2%%\")", b)
+	}
 }
 
 func checkLatency(n *strict.Node, b *quantity.Bound[quantity.Micros]) {

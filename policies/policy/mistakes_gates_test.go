@@ -90,6 +90,21 @@ var performanceMistakes = []mistake{
 		`20:65: gates.performance.target.below_best: "<= 100%" can never fail: every kernel is less than 100% below its best (write e.g. "<= 8%")`}},
 	{"below_best: alone", `speedup: ">= +10%"`, `below_best: "<= 8%"`, []string{
 		`20:13: gates.performance.target: names no metric (write e.g. speedup: ">= +10%")`}},
+	{"weighted: of named shapes", `speedup: ">= +10%"`, `weighted: ">= +3%"`, []string{
+		`20:22: gates.performance.target.shapes: selects shapes for conditions that are not here: weighted counts every shape that has a weight (delete it, or add e.g. speedup: ">= +10%")`}},
+	{"weighted: a slow kernel", `speedup: ">= +10%"`, `speedup: ">= +10%", weighted: "<= 3%"`, []string{
+		`20:63: gates.performance.target.weighted: "<= 3%" asks for a slow kernel (write ">=")`}},
+	{"weighted: everything", `speedup: ">= +10%"`, `speedup: ">= +10%", weighted: ">= -100%"`, []string{
+		`20:63: gates.performance.target.weighted: ">= -100%" can never fail: a speedup is always above -100% (write e.g. ">= -2%")`}},
+	{"weighted: no per cent", `speedup: ">= +10%"`, `speedup: ">= +10%", weighted: ">= 3"`, []string{
+		`20:63: gates.performance.target.weighted: ">= 3": "3" is not a percentage (write ">= 3%")`}},
+	{"weighted: twice", `    target: {shapes: [mission], speedup: ">= +10%"}
+    guard: {shapes: all, speedup: ">= -2%"}
+`, `    target: {weighted: ">= +3%"}
+    guard: {shapes: all, speedup: ">= -2%", weighted: ">= -1%"}
+`, []string{`21:55: gates.performance.guard.weighted: ">= -1%" bounds the same figure as the target (delete one)`}},
+	{"weighted: below_best of no shape", `shapes: [mission], speedup: ">= +10%"`, `weighted: ">= +3%", below_best: "<= 8%"`, []string{
+		`20:13: gates.performance.target: names no metric (write e.g. speedup: ">= +10%")`}},
 	{"baseline: two commits", "baseline: base", "baseline: ref:a..b", []string{
 		`19:15: gates.performance.baseline: "ref:a..b" is not a baseline (write base, best, ref:main, tag:v1.2 or variant:stage1)`}},
 	{"baseline: an option", "baseline: base", "baseline: ref:--all", []string{

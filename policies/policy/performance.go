@@ -98,6 +98,16 @@ func (g *PerformanceGate) Goals() []*Goal {
 	return slices.DeleteFunc([]*Goal{g.Target, g.Guard}, func(goal *Goal) bool { return goal == nil })
 }
 
+// Weighted returns the goal that asks for a weighted speedup, nil if none does.
+func (g *PerformanceGate) Weighted() *Goal {
+	for _, goal := range g.Goals() {
+		if goal.Weighted != nil {
+			return goal
+		}
+	}
+	return nil
+}
+
 const (
 	// MinRounds is the smallest number of rounds that may decide. Intervals over five rounds or
 	// fewer rest on a spread that is itself a matter of luck.
@@ -211,6 +221,9 @@ func (g *PerformanceGate) check(n *strict.Node, beside rest) {
 	if g.Guard != nil {
 		g.Guard.check(n.Child("guard"))
 	}
+	if g.Target != nil && g.Guard != nil && g.Target.Weighted != nil && g.Guard.Weighted != nil {
+		n.Child("guard", "weighted").Errorf("%q bounds the same figure as the target (delete one)", g.Guard.Weighted)
+	}
 	for _, share := range []struct {
 		field       string
 		v, from, to quantity.Percent
@@ -312,7 +325,10 @@ func (g *PerformanceGate) narrow(shapes []string, _ []int64) *PerformanceGate {
 	}
 	own := *g
 	if goal := cmp.Or(own.Guard, own.Target); goal != nil {
-		named := *goal
+		named := *goal.Alone()
+		if named.empty() { // what is asked of the sum is asked of each of them
+			named.Speedup = goal.Weighted
+		}
 		named.Shapes = Shapes{Names: shapes}
 		own.Target, own.Guard = nil, &named
 		own.SecretShape = new(false)
@@ -321,10 +337,10 @@ func (g *PerformanceGate) narrow(shapes []string, _ []int64) *PerformanceGate {
 }
 
 func (g *PerformanceGate) inputs() (all []Inputs) {
-	if g.Target != nil {
+	if g.Target != nil && g.Target.PerShape() {
 		all = append(all, Inputs{"performance.target.shapes", g.Target.Shapes, false})
 	}
-	if g.Guard != nil {
+	if g.Guard != nil && g.Guard.PerShape() {
 		all = append(all, Inputs{"performance.guard.shapes", g.Guard.Shapes, g.TimesSecretShape()})
 	}
 	return all

@@ -55,6 +55,22 @@ func (p *Policy) RuleFor(c Change) *Rule {
 	return applies
 }
 
+// MayApply reports whether there can be a change of a kernel to which the rule of that name applies: its globs match the name,
+// and no rule before it takes every change of the kernel.
+func (p *Policy) MayApply(rule, kernel string) bool {
+	for _, r := range p.Rules {
+		takes := len(r.When.Kernels) == 0 || anyGlob(r.When.Kernels, kernel)
+		if r.Name == rule {
+			return takes
+		}
+		every := len(r.When.conditions()) == 0 || len(r.When.conditions()) == 1 && len(r.When.Kernels) > 0
+		if takes && every && r.Enforce.Blocks() {
+			return false
+		}
+	}
+	return false
+}
+
 // Matches reports whether the change meets every given condition.
 func (w When) Matches(c Change) bool {
 	return !slices.ContainsFunc(w.conditions(), func(given condition) bool { return !given.met(c) })

@@ -2,10 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -27,6 +29,30 @@ func checkShapes(job runners.Job) error {
 	return nil
 }
 
+// checkWeights refuses a policy that asks for a weighted speedup of a kernel whose manifest has no weights.
+// A new kernel has no speedup.
+func checkWeights(job runners.Job, isNew bool) error {
+	rule := job.Rule()
+	gate := rule.Gates.Performance
+	if isNew || gate == nil || gate.Weighted() == nil || job.Manifest.Weights != nil {
+		return nil
+	}
+	return usage.Errorf("%s: rule %s: gates.%s: %s", job.PolicyFile, rule.Name, weightedField(gate), LacksWeights(job.Manifest.Name))
+}
+
+// LacksWeights says that a kernel has no weights, and how to get them.
+func LacksWeights(kernel string) string {
+	return fmt.Sprintf("the manifest of %s has no weights on the base branch (add them there: kernelgate weights TRACE --kernel %s reads them from a trace of a profiler)", kernel, kernel)
+}
+
+// weightedField is the key of the goal that asks for a weighted speedup.
+func weightedField(gate *policy.PerformanceGate) string {
+	if gate.Target == gate.Weighted() {
+		return "performance.target.weighted"
+	}
+	return "performance.guard.weighted"
+}
+
 // checkLimits refuses a policy that names shapes that one of the sides cannot run. No evidence could
 // satisfy it, because the gates ask for every shape that the policy names. A comparison with a
 // different revision is for information, and leaves such shapes out.
@@ -40,6 +66,13 @@ func (p *Plan) checkLimits(job runners.Job) error {
 		for _, name := range asked.Shapes.Names {
 			if why := OutsideLimits(job, name); why != "" {
 				wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s", job.PolicyFile, rule.Name, asked.Field, why))
+			}
+		}
+	}
+	if gate := rule.Gates.Performance; gate != nil && gate.Weighted() != nil && job.Manifest.Weights != nil {
+		for _, name := range slices.Sorted(maps.Keys(job.Manifest.Weights.Launches)) {
+			if why := OutsideLimits(job, name); why != "" {
+				wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s", job.PolicyFile, rule.Name, weightedField(gate), why))
 			}
 		}
 	}

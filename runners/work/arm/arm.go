@@ -123,7 +123,7 @@ func (b *Bench) Guards() map[string]float64 {
 		all = append(all, s.Name)
 	}
 	var targets []string
-	if gate.Target != nil {
+	if gate.Target != nil && gate.Target.PerShape() {
 		targets = gate.Target.Shapes.Pick(all)
 	}
 	limits := map[string]float64{}

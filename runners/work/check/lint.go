@@ -253,7 +253,26 @@ func (p policyText) shapes(manifests []*manifest.Manifest) error {
 				}
 			}
 		}
-
+		mistakes = append(mistakes, p.weights(r, manifests)...)
 	}
 	return errors.Join(mistakes...)
+}
+
+// weights finds the kernels of a rule that asks for a weighted speedup whose manifests have no weights.
+func (p policyText) weights(r policy.Rule, manifests []*manifest.Manifest) (mistakes []error) {
+	gate := r.Gates.Performance
+	if gate == nil || gate.Weighted() == nil {
+		return nil
+	}
+	field := "gates.performance.target.weighted"
+	if gate.Target != gate.Weighted() {
+		field = "gates.performance.guard.weighted"
+	}
+	line, column := strict.PlaceOf(p.text, strings.Split(field, ".")...)
+	for _, m := range manifests {
+		if m.Weights == nil && p.policy.MayApply(r.Name, m.Name) {
+			mistakes = append(mistakes, fmt.Errorf("%s:%d:%d: %s: rule %s: %s", p.file, line, column, field, r.Name, plan.LacksWeights(m.Name)))
+		}
+	}
+	return mistakes
 }

@@ -1,0 +1,146 @@
+package gates
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/policies/policy"
+)
+
+// Weights say how often a step of a program launches the kernel at each shape, and what else is known
+// of the step. They are of the base's manifest.
+type Weights struct {
+	Launches  map[string]float64 `json:"launches"`            // per step, by shape
+	Kernel    float64            `json:"kernel_us,omitempty"` // of all these launches, in the trace
+	Step      float64            `json:"step_us,omitempty"`   // of the whole step, in the trace
+	Unmatched float64            `json:"unmatched,omitempty"` // launches per step at sizes that no shape has
+	Tool      string             `json:"tool,omitempty"`      // whose trace was read
+	Trace     string             `json:"trace,omitempty"`     // its digest
+}
+
+// problem is the first field that the judge cannot use.
+func (w *Weights) problem() (field, problem string) {
+	if w == nil {
+		return "", ""
+	}
+	if len(w.Launches) == 0 {
+		return "weights.launches", "is empty"
+	}
+	for shape, launches := range w.Launches {
+		if !(launches > 0) || math.IsInf(launches, 0) {
+			return "weights.launches", fmt.Sprintf("has %v launches of %q", launches, shape)
+		}
+	}
+	for field, v := range map[string]float64{"kernel_us": w.Kernel, "step_us": w.Step, "unmatched": w.Unmatched} {
+		if v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+			return "weights." + field, fmt.Sprintf("is %v", v)
+		}
+	}
+	return "", ""
+}
+
+// of is the launches per step of a shape; 0 where it has no weight.
+func (w *Weights) of(shape Shape) float64 {
+	if w == nil || shape.Secret {
+		return 0
+	}
+	return w.Launches[shape.Name]
+}
+
+// lackWeights is the names of the shapes that have a weight and that the evidence is not about, because one of the sides does
+// not support them.
+func (e *Evidence) lackWeights() []string {
+	names := e.shapeNames()
+	var lacking []string
+	for name := range e.Weights.Launches {
+		if !slices.Contains(names, name) {
+			lacking = append(lacking, name)
+		}
+	}
+	slices.Sort(lacking)
+	return lacking
+}
+
+// weighed is the shapes that have a weight, in the order of the evidence.
+func (e *Evidence) weighed() []Shape {
+	return slices.DeleteFunc(slices.Clone(e.Shapes), func(s Shape) bool { return e.Weights.of(s) == 0 })
+}
+
+// timesFor reports whether a shape is timed because a goal asks for the weighted sum.
+func (e *Evidence) timesFor(gate *policy.PerformanceGate, s Shape) bool {
+	return gate.Weighted() != nil && e.Weights.of(s) > 0
+}
+
+// A WeightedSpeed is all launches of a step together: the sum over the shapes of launches × time.
+type WeightedSpeed struct {
+	Role      Role            `json:"role"` // target, guard, or info where the policy asks nothing of it
+	Goal      string          `json:"goal,omitempty"`
+	Status    Status          `json:"status,omitempty"`
+	Baseline  float64         `json:"baseline_us"`  // per step
+	Candidate float64         `json:"candidate_us"` // per step: the baseline's time divided by the speedup
+	Speedup   Estimate        `json:"speedup"`
+	Saved     Span            `json:"saved_us"` // microseconds per step
+	Shapes    []WeightedShape `json:"shapes"`
+	Rounds    int             `json:"rounds"` // that all of the shapes have
+	Step      *WholeStep      `json:"step,omitempty"`
+	Unmatched float64         `json:"unmatched,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Trace     string          `json:"trace,omitempty"`
+}
+
+// A Span is a figure with its interval.
+type Span struct {
+	Value float64  `json:"value"`
+	Lower *float64 `json:"lower,omitempty"`
+	Upper *float64 `json:"upper,omitempty"`
+}
+
+// A WeightedShape is the part of one shape.
+type WeightedShape struct {
+	Shape     string  `json:"shape"`
+	Launches  float64 `json:"launches"`     // per step
+	Baseline  float64 `json:"baseline_us"`  // of one launch
+	Candidate float64 `json:"candidate_us"` // of one launch
+	Share     float64 `json:"share"`        // of the baseline's time in all launches
+}
+
+// A WholeStep is what the gain of the kernel means for the step, by Amdahl's law: the rest of the step
+// takes as long as before.
+type WholeStep struct {
+	Micros  float64  `json:"us"`             // in the trace
+	Share   float64  `json:"share"`          // of the step that the kernel takes
+	Speedup Estimate `json:"speedup"`        // of the step
+	Most    float64  `json:"most,omitempty"` // of the step, if the kernel took no time; 0 where it is all of the step
+}
+
+// wholeStep is not known where the weights have no time of a step.
+func (w *Weights) wholeStep(baseline float64, speedup Estimate) *WholeStep {
+	if w.Step <= 0 {
+		return nil
+	}
+	kernel := w.Kernel
+	if kernel == 0 {
+		kernel = min(baseline, w.Step)
+	}
+	share := kernel / w.Step
+	of := func(speedup float64) float64 { return round(1/(1-share+share/(1+speedup)) - 1) }
+	whole := &WholeStep{Micros: round(w.Step), Share: round(share), Speedup: Estimate{Value: of(speedup.Value)}}
+	if speedup.Lower != nil {
+		whole.Speedup.Lower, whole.Speedup.Upper = new(of(*speedup.Lower)), new(of(*speedup.Upper))
+	}
+	if share < 1 {
+		whole.Most = round(1/(1-share) - 1)
+	}
+	return whole
+}
+
+// saved is what a speedup saves of a time. The time counts as exact: it is known far better than the difference.
+func saved(baseline float64, speedup Estimate) Span {
+	of := func(speedup float64) float64 { return round(baseline * (1 - 1/(1+speedup))) }
+	s := Span{Value: of(speedup.Value)}
+	if speedup.Lower != nil {
+		s.Lower, s.Upper = new(of(*speedup.Lower)), new(of(*speedup.Upper))
+	}
+	return s
+}
