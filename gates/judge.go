@@ -50,7 +50,13 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
 		Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
 	}
-	if e.Explained != nil {
+	switch only := j.rule.Gates.OnlyExplain; {
+	case e.Explained != nil && only != nil:
+		v.Why = explain(e, nil, only.Shapes.Names)
+		if concluded.outcome == Pass && len(v.Why) > 0 {
+			concluded.found = facts.Explained{Explanation: v.Why[0].Explanation}
+		}
+	case e.Explained != nil:
 		v.Why = Explain(e, j.comparisons)
 	}
 	if !j.rule.Enforce.Blocks() {
