@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -176,6 +177,9 @@ func extraOf(r change.Run) string {
 		return ""
 	}
 	asked := *r.ExtraRun
+	if r.OnlyExplain {
+		return report.Plain(grammar.Why{Words: []string{r.Name}, Shapes: asked.Shapes}.String())
+	}
 	asked.Kernels = []string{r.Name}
 	return report.Plain(asked.String())
 }
