@@ -27,6 +27,9 @@ func (a Abilities) Equal(b Abilities) bool {
 		slices.Equal(a.Sanitizers, b.Sanitizers) && a.Disassembly == b.Disassembly && a.Profiler == b.Profiler
 }
 
+// Explains reports whether the backend can count what a kernel does, to explain its times.
+func (a Abilities) Explains() bool { return a.Profiler }
+
 // onHost reports whether kernels run on the processor of the host.
 func (a Abilities) onHost() bool { return a.Clock == ClockProcess }
 

@@ -1,6 +1,9 @@
 package gates
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/why"
 )
@@ -12,8 +15,43 @@ type Why struct {
 	why.Explanation
 	Roofline *Roofline `json:"roofline,omitempty"`
 	Lift     string    `json:"occupancy_lift,omitempty"` // what would let more blocks of the candidate share a multiprocessor
+	// Stalled is where the warps of each side were found, of its kernel with most samples.
+	Stalled []StalledSide `json:"stalled,omitempty"`
 	// Note says why there are no counters, with the remedy.
 	Note string `json:"note,omitempty"`
+}
+
+// A StalledSide is where a sampling profiler found the warps of one side, the places with most samples first.
+type StalledSide struct {
+	Side         string               `json:"side"` // baseline or candidate
+	Kernel       string               `json:"kernel"`
+	Samples      int                  `json:"samples"` // in the whole kernel
+	Lines        []StalledLine        `json:"lines,omitempty"`
+	Instructions []StalledInstruction `json:"instructions,omitempty"`
+}
+
+// stalledSides is the kernel of each side in which most warps were found.
+func stalledSides(s ExplainedShape) []StalledSide {
+	var all []StalledSide
+	for _, side := range []struct {
+		name    string
+		kernels []Counted
+	}{{"baseline", s.Baseline}, {"candidate", s.Candidate}} {
+		var most Counted
+		for _, k := range side.kernels {
+			if k.Samples > most.Samples {
+				most = k
+			}
+		}
+		if most.Samples == 0 {
+			continue
+		}
+		of := StalledSide{Side: side.name, Kernel: most.Kernel, Samples: most.Samples, Lines: slices.Clone(most.Lines), Instructions: slices.Clone(most.Instructions)}
+		slices.SortStableFunc(of.Lines, func(a, b StalledLine) int { return cmp.Compare(b.Samples, a.Samples) })
+		slices.SortStableFunc(of.Instructions, func(a, b StalledInstruction) int { return cmp.Compare(b.Samples, a.Samples) })
+		all = append(all, of)
+	}
+	return all
 }
 
 // A Roofline is where both sides stand below the limits of the device.
@@ -33,12 +71,17 @@ type RooflinePoint struct {
 // Explain says why the times of each shape differ that was profiled. The comparisons are those of the verdict. What no profiler
 // counted is explained from the builds.
 func Explain(e *Evidence, compared []Comparison) []Why {
+	return explain(e, compared, MostDiffering(compared))
+}
+
+// explain explains what was counted, and without counters the shapes that are named.
+func explain(e *Evidence, compared []Comparison, shapes []string) []Why {
 	all, note := countedWhys(e, compared), ""
 	if x := e.Explained; x != nil {
 		note = x.Skipped
 	}
 	if len(all) == 0 {
-		all = staticWhys(e, compared)
+		all = staticWhys(e, compared, shapes)
 	}
 	for i := range all {
 		w := &all[i]
@@ -62,7 +105,7 @@ func countedWhys(e *Evidence, compared []Comparison) []Why {
 		if c := comparisonOf(compared, s.Shape); c != nil && c.Speedup.Known() {
 			p.Speedup = c.Speedup.Value
 		}
-		all = append(all, Why{Shape: s.Shape, Explanation: why.Explain(p)})
+		all = append(all, Why{Shape: s.Shape, Explanation: why.Explain(p), Stalled: stalledSides(s)})
 	}
 	return all
 }

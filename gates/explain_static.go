@@ -8,13 +8,16 @@ import (
 
 // staticWhys explains from the builds alone what no profiler has counted: the evidence has what the compiler says of both sides, and
 // the instructions by what they do.
-func staticWhys(e *Evidence, compared []Comparison) []Why {
+func staticWhys(e *Evidence, compared []Comparison, shapes []string) []Why {
 	if e.Baseline == nil || e.Candidate == nil {
 		return nil
 	}
 	var all []Why
-	for _, shape := range mostDiffering(compared) {
-		c := comparisonOf(compared, shape)
+	for _, shape := range shapes {
+		beforeMicros, afterMicros := 0.0, 0.0
+		if c := comparisonOf(compared, shape); c != nil && c.Baseline != nil && c.Candidate != nil {
+			beforeMicros, afterMicros = c.Baseline.P50, c.CandidateTime()
+		}
 		var code CodeChange
 		if m := e.MachineCode; m != nil {
 			for _, change := range m.Changes {
@@ -24,17 +27,20 @@ func staticWhys(e *Evidence, compared []Comparison) []Why {
 				}
 			}
 		}
-		before := staticLaunch(e, e.Baseline, code.Baseline, c.Baseline.P50)
-		after := staticLaunch(e, e.Candidate, code.Candidate, c.CandidateTime())
+		before := staticLaunch(e, e.Baseline, code.Baseline, beforeMicros)
+		after := staticLaunch(e, e.Candidate, code.Candidate, afterMicros)
 		p := why.Profiles{Baseline: before, Again: before, Candidate: after, Claims: claims(e)}
 		all = append(all, Why{Shape: shape, Explanation: why.Explain(p)})
 	}
 	return all
 }
 
-// staticLaunch is what is known without a profiler, by the names that a profiler has for it.
+// staticLaunch is what is known without a profiler, by the names that a profiler has for it. A time of 0 was not measured.
 func staticLaunch(e *Evidence, b *Build, code *Instructions, micros float64) why.Launch {
-	counters := map[string]float64{"gpu__time_duration.sum": 1000 * micros}
+	counters := map[string]float64{}
+	if micros > 0 {
+		counters["gpu__time_duration.sum"] = 1000 * micros
+	}
 	add := func(name string, v *int) {
 		if v != nil {
 			counters[name] = float64(*v)

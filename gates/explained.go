@@ -13,7 +13,9 @@ type Explained struct {
 	Tool    string           `json:"tool,omitempty"` // such as ncu 2025.3.1.0
 	Shapes  []ExplainedShape `json:"shapes,omitempty"`
 	Skipped string           `json:"skipped,omitempty"` // why there are no counters, with the remedy
-	Seconds float64          `json:"seconds,omitempty"`
+	// Unsampled says why nothing is known about single lines and instructions, although there are counters.
+	Unsampled string  `json:"unsampled,omitempty"`
+	Seconds   float64 `json:"seconds,omitempty"`
 }
 
 // An ExplainedShape is one launch of each side on the same inputs. The baseline was profiled twice: what
@@ -30,7 +32,10 @@ type ExplainedShape struct {
 type Counted struct {
 	Kernel   string             `json:"kernel"`
 	Counters map[string]float64 `json:"counters"`
-	Lines    []StalledLine      `json:"lines,omitempty"`
+	// Samples is how often a sampling profiler found warps in the kernel; Lines and Instructions have the places at which it found most.
+	Samples      int                  `json:"samples,omitempty"`
+	Lines        []StalledLine        `json:"lines,omitempty"`
+	Instructions []StalledInstruction `json:"instructions,omitempty"`
 }
 
 // A StalledLine is how often a sampling profiler found warps at a line of the source.
@@ -41,12 +46,22 @@ type StalledLine struct {
 	Reason  string `json:"reason,omitempty"` // the most frequent reason of a stall
 }
 
+// A StalledInstruction is how often a sampling profiler found warps at an instruction.
+type StalledInstruction struct {
+	At      int    `json:"at"` // in bytes from the beginning of the kernel
+	Text    string `json:"text"`
+	File    string `json:"file,omitempty"` // that it was compiled from, if that is known
+	Line    int    `json:"line,omitempty"`
+	Samples int    `json:"samples"`
+	Reason  string `json:"reason,omitempty"`
+}
+
 // The bounds of what evidence holds of an explanation.
 const (
 	MaxExplainedShapes  = 4
 	MaxExplainedKernels = 32
 	MaxCounters         = 512
-	MaxStalledLines     = 8
+	MaxStalledLines     = 8 // and instructions
 )
 
 func (x *Explained) problem(shapes map[string]bool) (field, problem string) {
@@ -85,6 +100,10 @@ func (c Counted) problem() (field, problem string) {
 		return "counters", fmt.Sprintf("are %d (at most %d)", len(c.Counters), MaxCounters)
 	case len(c.Lines) > MaxStalledLines:
 		return "lines", fmt.Sprintf("are %d (at most %d)", len(c.Lines), MaxStalledLines)
+	case len(c.Instructions) > MaxStalledLines:
+		return "instructions", fmt.Sprintf("are %d (at most %d)", len(c.Instructions), MaxStalledLines)
+	case c.Samples < 0:
+		return "samples", fmt.Sprintf("is %d", c.Samples)
 	}
 	for name, v := range c.Counters {
 		if !policy.IsMetric(name) || len(name) > maxCodeText || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -94,6 +113,11 @@ func (c Counted) problem() (field, problem string) {
 	for i, l := range c.Lines {
 		if l.File == "" || len(l.File) > maxCodeText || len(l.Reason) > maxCodeText || l.Line < 1 || l.Samples < 0 {
 			return fmt.Sprintf("lines[%d]", i), "is not a line with a number of samples"
+		}
+	}
+	for i, s := range c.Instructions {
+		if s.Text == "" || max(len(s.Text), len(s.File), len(s.Reason)) > maxCodeText || min(s.At, s.Line, s.Samples) < 0 {
+			return fmt.Sprintf("instructions[%d]", i), "is not an instruction with a number of samples"
 		}
 	}
 	return "", ""

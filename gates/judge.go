@@ -51,7 +51,13 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 		Weighted: j.weighted, Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
 	}
 	v.Elsewhere = elsewhere(p.Devices, e.Provenance.Label)
-	if e.Explained != nil {
+	switch only := j.rule.Gates.OnlyExplain; {
+	case e.Explained != nil && only != nil:
+		v.Why = explain(e, nil, only.Shapes.Names)
+		if concluded.outcome == Pass && len(v.Why) > 0 {
+			concluded.found = facts.Explained{Explanation: v.Why[0].Explanation}
+		}
+	case e.Explained != nil:
 		v.Why = Explain(e, j.comparisons)
 	}
 	switch label := e.Provenance.Label; {

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -22,6 +23,41 @@ type CodeChange struct {
 	Candidate *Instructions `json:"candidate,omitempty"`
 	Diff      string        `json:"diff,omitempty"` // of the disassembly, as diff -u has it, with the source's lines where they are known
 	Cut       int           `json:"cut,omitempty"`  // lines of the diff that were left out
+	// Hottest is the loop with which the diff begins; nil if it begins where the code does.
+	Hottest *HottestLoop `json:"hottest,omitempty"`
+}
+
+// A HottestLoop is the loop of each side that probably takes most of the time.
+type HottestLoop struct {
+	Baseline  CodeLoop `json:"baseline"`
+	Candidate CodeLoop `json:"candidate"`
+	// Same says that both have the same instructions, so that the diff begins where the code does.
+	Same bool `json:"same,omitempty"`
+}
+
+// A CodeLoop is a loop of a disassembly.
+type CodeLoop struct {
+	First    int     `json:"first"` // the number of its first instruction, from 1, as the diff counts
+	Last     int     `json:"last"`
+	File     string  `json:"file,omitempty"` // of its first instruction whose source is known
+	Line     int     `json:"line,omitempty"` // the first and the last of that file
+	LastLine int     `json:"last_line,omitempty"`
+	Sampled  float64 `json:"sampled,omitempty"` // the share of the samples of a profiler that are in it; 0: it did not look
+}
+
+// Instructions is how many there are.
+func (l CodeLoop) Instructions() int { return l.Last - l.First + 1 }
+
+func (l CodeLoop) problem() string {
+	switch {
+	case l.First < 1 || l.Last < l.First || l.Line < 0 || l.LastLine < l.Line:
+		return "does not end after its beginning"
+	case len(l.File) > maxCodeText:
+		return "has a file that is longer than any name"
+	case !(l.Sampled >= 0 && l.Sampled <= 1):
+		return fmt.Sprintf("has %v of the samples", l.Sampled)
+	}
+	return ""
 }
 
 // Instructions are those of a kernel by what they do, each counted once.
@@ -59,6 +95,11 @@ func (m *MachineCode) problem() (field, problem string) {
 			return at + ".kernel", "is empty or longer than any name"
 		case len(c.Diff) > MaxCodeDiff || c.Cut < 0:
 			return at + ".diff", fmt.Sprintf("has %d bytes (at most %d), or less than no line left out", len(c.Diff), MaxCodeDiff)
+		}
+		if h := c.Hottest; h != nil {
+			if problem := cmp.Or(h.Baseline.problem(), h.Candidate.problem()); problem != "" {
+				return at + ".hottest", problem
+			}
 		}
 		for side, n := range map[string]*Instructions{"baseline": c.Baseline, "candidate": c.Candidate} {
 			if n != nil && min(n.Tensor, n.Memory, n.Barrier, n.Special, n.Other) < 0 {

@@ -8,7 +8,7 @@ import (
 
 // A Need is the evidence that is missing for a verdict.
 type Need struct {
-	Gate   Gate // whose evidence is missing; empty when the verdict can fall
+	Gate   Gate // whose evidence is missing, or StepExplain; empty when the verdict can fall
 	Rounds int  // performance: measure until there are this many rounds in all
 }
 
@@ -27,7 +27,10 @@ func next(p *policy.Policy, e *Evidence, r *resamples) Need {
 		return Need{Gate: GateBuild}
 	}
 	j.run()
-	return j.need()
+	if need := j.need(); need.Gate != "" || !lacksExplanation(j.rule, e) {
+		return need
+	}
+	return Need{Gate: StepExplain}
 }
 
 // need is the evidence that is missing after the gates have run.

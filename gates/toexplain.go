@@ -15,10 +15,14 @@ const StepExplain Gate = "explain"
 // whose difference is the largest, and the shape that lost most. A shape without a proven difference
 // has nothing to explain, unless it fails its goal.
 func ToExplain(p *policy.Policy, e *Evidence) []string {
-	if e.Explained != nil || e.Performance == nil || e.Fault != "" || !e.Can().Profiler {
+	rule := ruleFor(p, e)
+	if lacksExplanation(rule, e) {
+		return rule.Gates.OnlyExplain.Shapes.Names
+	}
+	if e.Explained != nil || e.Performance == nil || e.Fault != "" || !e.Can().Explains() {
 		return nil
 	}
-	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples)}
+	j := &judgement{rule: rule, evidence: e, resamples: newResamples(stats.DefaultResamples)}
 	gate := j.rule.Gates.Performance
 	if gate == nil || gate.Explain == nil {
 		return nil
@@ -27,7 +31,13 @@ func ToExplain(p *policy.Policy, e *Evidence) []string {
 	if named := gate.Explain.Shapes; named != nil {
 		return named.Pick(differing(j.comparisons))
 	}
-	return mostDiffering(j.comparisons)
+	return MostDiffering(j.comparisons)
+}
+
+// lacksExplanation reports whether somebody asks why times differ, and the profiles of both sides are missing.
+func lacksExplanation(rule *policy.Rule, e *Evidence) bool {
+	built := e.Baseline != nil && e.Baseline.OK && e.Candidate != nil && e.Candidate.OK
+	return rule.Gates.OnlyExplain != nil && e.Explained == nil && e.Fault == "" && e.Can().Explains() && built
 }
 
 // differs reports whether a shape that can be profiled has a proven difference, or misses its goal.
@@ -51,8 +61,8 @@ func differing(all []Comparison) []string {
 	return shapes
 }
 
-// mostDiffering is the target that differs most, and the shape that lost most.
-func mostDiffering(all []Comparison) []string {
+// MostDiffering is the target that differs most, and the shape that lost most; none without a proven difference.
+func MostDiffering(all []Comparison) []string {
 	var most, lost *Comparison
 	size := func(c *Comparison) float64 { return math.Abs(math.Log1p(c.Speedup.Value)) }
 	for i := range all {

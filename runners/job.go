@@ -48,6 +48,9 @@ type Job struct {
 	Profile bool          // profile again, even if that was done before
 	Record  Record        // of earlier measurements; nil if there is none
 
+	// OnlyExplain says that both sides are only profiled, on Shapes, for somebody who asks why their times differ.
+	OnlyExplain bool
+
 	// Search asks for a search instead of a comparison; nil means a comparison.
 	Search *Search
 
@@ -58,6 +61,14 @@ type Job struct {
 	// Builds is a folder with what another host, named Builder, has compiled for the job; see
 	// toolchain.Handover. If it is "", everything is compiled here.
 	Builds, Builder string
+}
+
+// Asked returns the policy with what somebody asks in addition to it, or instead of it.
+func (j Job) Asked() *policy.Policy {
+	if j.OnlyExplain {
+		return j.Policy.OnlyExplain(j.Shapes)
+	}
+	return j.Policy.Narrow(j.Shapes, j.Seeds)
 }
 
 // Rule returns the policy's rule for this kernel's change.

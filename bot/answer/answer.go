@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -26,6 +27,8 @@ type People interface {
 // A Planner packs a kernel of a change once more and names the bundle.
 type Planner interface {
 	Rerun(ctx context.Context, id change.ID, f change.Facts, r planner.Rerun) (bundle string, err error)
+	// Explain packs a kernel for profiles of both sides, and returns the shapes that they are about.
+	Explain(ctx context.Context, id change.ID, f change.Facts, r planner.Rerun) (bundle string, shapes []string, err error)
 	Search(ctx context.Context, id change.ID, f change.Facts, r planner.Search) (bundle string, err error)
 }
 
@@ -35,6 +38,8 @@ type Decider struct {
 	// Planner is nil in a workflow, which measures what the policy asks and keeps no
 	// evidence of earlier attempts; there, Spent says why none more may be made.
 	Planner Planner
+	// Verdict reads a stored verdict; nil in a workflow.
+	Verdict func(context.Context, change.Result) (*gates.Verdict, error)
 	Spent   func(change.Run) error
 	Now     func() time.Time
 }
@@ -115,6 +120,8 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 		return cancel(s)
 	case grammar.Rebench:
 		return d.rebench(ctx, s, pol, asked)
+	case grammar.Why:
+		return d.why(ctx, s, commands, has, asked)
 	case grammar.Tune:
 		return d.search(ctx, s, asked, asked.Kernel, asked.Device)
 	case grammar.Bisect:
@@ -126,7 +133,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 // needsBase tells whether a command is about what the base branch asks or has.
 func needsBase(c grammar.Command) bool {
 	switch c.(type) {
-	case grammar.Override, grammar.OKToTest, grammar.ApprovePolicy, grammar.Rebench, grammar.Tune, grammar.Bisect:
+	case grammar.Override, grammar.OKToTest, grammar.ApprovePolicy, grammar.Rebench, grammar.Why, grammar.Tune, grammar.Bisect:
 		return true
 	}
 	return false

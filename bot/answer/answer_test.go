@@ -61,6 +61,16 @@ func (packer) Rerun(_ context.Context, _ change.ID, _ change.Facts, r planner.Re
 	return fmt.Sprintf("%s rounds=%d vs=%s", r.Folder, r.Rounds, r.Versus), nil
 }
 
+func (packer) Explain(_ context.Context, _ change.ID, _ change.Facts, r planner.Rerun) (string, []string, error) {
+	if slices.Contains(r.Shapes, "huge") {
+		return "", nil, usage.Error{Err: errors.New("no shape huge")}
+	}
+	if len(r.Shapes) == 0 {
+		r.Shapes = []string{"mission"}
+	}
+	return fmt.Sprintf("profiles of %s on %s", r.Folder, strings.Join(r.Shapes, "+")), r.Shapes, nil
+}
+
 // stateOf is a pull request with two kernels of one name that were measured, one that is
 // being measured, and one that is gone.
 func (packer) Search(_ context.Context, _ change.ID, _ change.Facts, r planner.Search) (string, error) {

@@ -26,14 +26,18 @@ func (broken) Rerun(context.Context, change.ID, change.Facts, planner.Rerun) (st
 	return "", errAway
 }
 
+func (broken) Explain(context.Context, change.ID, change.Facts, planner.Rerun) (string, []string, error) {
+	return "", nil, errAway
+}
+
 func (broken) Search(context.Context, change.ID, change.Facts, planner.Search) (string, error) {
 	return "", errAway
 }
 
 // A fault is no answer: the command is decided on later.
 func TestFaultsAreNoAnswers(t *testing.T) {
-	for _, text := range []string{"/rebench kernels/scale", "/rebench kernels/scale vs=self", "/tune kernels/scale", "/bisect kernels/scale"} {
-		d := answer.Decider{People: people{}, Planner: broken{}, Now: time.Now}
+	for _, text := range []string{"/rebench kernels/scale", "/rebench kernels/scale vs=self", "/why kernels/scale", "/tune kernels/scale", "/bisect kernels/scale"} {
+		d := answer.Decider{People: people{}, Planner: broken{}, Verdict: verdicts, Now: time.Now}
 		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "admin", Request: grammar.Read(text), Head: head, Base: "main"}})
 		if !errors.Is(err, errAway) || a.Answer.Kind != "" || a.OK || a.ID != "" {
 			t.Errorf("%s: %+v, %v", text, a, err)

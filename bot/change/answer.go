@@ -1,6 +1,9 @@
 package change
 
-import "github.com/kernelgate/kernelgate/policies/policy"
+import (
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/policy"
+)
 
 // An Answer is what the bot says to a command, as facts: its kind, and the values of that kind. Package present writes the
 // sentences, so that a stored answer has no wording.
@@ -23,8 +26,15 @@ type Answer struct {
 	Workflow  bool             `json:"workflow,omitempty"`   // kernelgate runs as a workflow
 	Roles     *policy.Commands `json:"roles,omitempty"`      // that commands need
 	Rules     *AppliedRules    `json:"rules,omitempty"`
+	Reasons   []Reasons        `json:"reasons,omitempty"`
 	// Quote is the message of another package about a request that it cannot serve, such as the planner's.
 	Quote string `json:"quote,omitempty"`
+}
+
+// Reasons is why one kernel became faster or slower, from stored evidence.
+type Reasons struct {
+	Kernel string      `json:"kernel"`
+	Shapes []gates.Why `json:"shapes"`
 }
 
 // AppliedRules is a policy with the kernels that its rules apply to.
@@ -103,6 +113,12 @@ const (
 	AnswerMoreRounds     AnswerKind = "more_rounds" // Decided, Busy
 	AnswerExtraRun       AnswerKind = "extra_run"
 	AnswerCannotServe    AnswerKind = "cannot_serve" // Quote
+)
+
+// Answers to /why, in addition to those to /rebench.
+const (
+	AnswerReasons     AnswerKind = "reasons"       // Reasons, Kernels: those that are profiled now, Busy
+	AnswerWhyNeedsRun AnswerKind = "why_needs_run" // Kernels: those without evidence, Needs, Has, Reasons
 )
 
 // Answers to /tune and /bisect, in addition to those to /rebench.

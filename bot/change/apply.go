@@ -226,7 +226,7 @@ func (s *State) applyExtraRun(at time.Time, a ExtraRun) {
 	}
 	run := s.Runs[i]
 	s.ExtraRuns = append(s.ExtraRuns, Run{
-		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Device: run.Device, Informs: run.Informs, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, ExtraRun: &a.Rebench,
+		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Device: run.Device, Informs: run.Informs, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, ExtraRun: &a.Rebench, OnlyExplain: a.OnlyExplain,
 		Attempt: 1, Job: s.jobID(run.Name, len(s.ExtraRuns), 1), Phase: Queued, Asked: at,
 	})
 }

@@ -224,6 +224,8 @@ type ExtraRun struct {
 	Device  string          `json:"device,omitempty"` // as in KernelKey
 	Bundle  string          `json:"bundle"`
 	Rebench grammar.Rebench `json:"rebench"`
+	// OnlyExplain profiles both sides on the shapes of Rebench, and measures nothing.
+	OnlyExplain bool `json:"only_explain,omitempty"`
 }
 
 // Search is a job with more than one comparison: a tuning or a bisection. Its result is a report, which

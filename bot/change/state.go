@@ -74,6 +74,8 @@ type Run struct {
 	Compiled *Compiled `json:"compiled,omitempty"`
 	// ExtraRun is a measurement that somebody asked for in addition to the policy's; nil for a run in line.
 	ExtraRun *grammar.Rebench `json:"extra_run,omitempty"`
+	// OnlyExplain says that the extra run profiles both sides, on the shapes of ExtraRun, and measures nothing.
+	OnlyExplain bool `json:"only_explain,omitempty"`
 	// Search is the request of a search, and Command is the id of the command that made the request. For
 	// every other run they are nil and "".
 	Search  *grammar.Request `json:"search,omitempty"`

@@ -101,7 +101,7 @@ func (k *Controller) staticEvidence(ctx context.Context, s *change.State, run ch
 		return nil, unavailable{err}
 	}
 	if run.ExtraRun != nil {
-		if policy, err = narrowed(s.Plan, *run.ExtraRun, e); err != nil {
+		if policy, err = narrowed(s.Plan, run, e); err != nil {
 			return nil, unavailable{err}
 		}
 	}

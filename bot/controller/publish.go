@@ -167,7 +167,7 @@ func (k *Controller) answer(ctx context.Context, s *change.State, c change.Comma
 		return err
 	}
 	k.denied(s, p.Denied)
-	a, err := answer.Decider{People: people{k.GitHub, s.ID.Repo}, Planner: k.Planner, Now: k.Now}.To(ctx, s, c)
+	a, err := answer.Decider{People: people{k.GitHub, s.ID.Repo}, Planner: k.Planner, Verdict: k.verdict, Now: k.Now}.To(ctx, s, c)
 	if err != nil {
 		return err
 	}

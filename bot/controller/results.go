@@ -7,7 +7,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/fleet"
-	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/trace"
@@ -164,7 +163,7 @@ func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.
 		e = s.FaultEvidence(run, err.Error())
 	}
 	if run.ExtraRun != nil {
-		if policy, err = narrowed(s.Plan, *run.ExtraRun, e); err != nil {
+		if policy, err = narrowed(s.Plan, run, e); err != nil {
 			return nil, err
 		}
 	}
@@ -203,10 +202,14 @@ func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, er
 }
 
 // narrowed returns a copy of the policy that asks only for what an extra run was asked for.
-func narrowed(p *change.Plan, r grammar.Rebench, e *gates.Evidence) (*policy.Policy, error) {
+func narrowed(p *change.Plan, run change.Run, e *gates.Evidence) (*policy.Policy, error) {
 	policy, err := p.ReadPolicy()
 	if err != nil {
 		return nil, err
+	}
+	r := *run.ExtraRun
+	if run.OnlyExplain {
+		return policy.OnlyExplain(r.Shapes), nil
 	}
 	if r.Versus != "" && len(r.Shapes) == 0 {
 		for _, s := range e.Shapes {

@@ -85,16 +85,9 @@ func readRebench(arguments string) (Command, error) {
 			option = true
 		}
 		if !option {
-			kernel := strings.TrimSuffix(word, "/")
-			switch {
-			case !kernelName.MatchString(kernel):
-				return nil, fmt.Errorf("kernel: %s is not a kernel (write its name, or its folder such as `kernels/sdpa`)", code(word))
-			case slices.Contains(r.Kernels, kernel):
-				return nil, fmt.Errorf("kernel: %s is named twice (delete one)", code(kernel))
-			case len(r.Kernels) == maxKernels:
-				return nil, fmt.Errorf("kernel: too many (write at most %d)", maxKernels)
+			if err := addKernel(&r.Kernels, word); err != nil {
+				return nil, err
 			}
-			r.Kernels = append(r.Kernels, kernel)
 			continue
 		}
 		if given[key] {
@@ -106,6 +99,44 @@ func readRebench(arguments string) (Command, error) {
 		}
 	}
 	return r, nil
+}
+
+// addKernel adds the name or the folder of a kernel to a list.
+func addKernel(kernels *[]string, word string) error {
+	kernel := strings.TrimSuffix(word, "/")
+	switch {
+	case !kernelName.MatchString(kernel):
+		return fmt.Errorf("kernel: %s is not a kernel (write its name, or its folder such as `kernels/sdpa`)", code(word))
+	case slices.Contains(*kernels, kernel):
+		return fmt.Errorf("kernel: %s is named twice (delete one)", code(kernel))
+	case len(*kernels) == maxKernels:
+		return fmt.Errorf("kernel: too many (write at most %d)", maxKernels)
+	}
+	*kernels = append(*kernels, kernel)
+	return nil
+}
+
+func readWhy(arguments string) (Command, error) {
+	var w Why
+	for _, word := range strings.FieldsFunc(arguments, space) {
+		key, value, option := strings.Cut(word, "=")
+		switch key = strings.ToLower(key); {
+		case !option:
+			if err := addKernel(&w.Words, word); err != nil {
+				return nil, err
+			}
+		case key != "shapes":
+			return nil, fmt.Errorf("%s is not an argument (write a kernel, a shape, or `shapes=`)", code(key+"="))
+		case w.Shapes != nil:
+			return nil, fmt.Errorf("%s is given twice (delete one)", code(key))
+		default:
+			w.Shapes = strings.Split(value, ",")
+			if err := checkShapes(w.Shapes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return w, nil
 }
 
 // set parses one option.

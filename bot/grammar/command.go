@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Command is one of Rebench, Tune, Bisect, Cancel, Explain, Override, OKToTest, ApprovePolicy and ShowHelp. The
+// A Command is one of Rebench, Why, Tune, Bisect, Cancel, Explain, Override, OKToTest, ApprovePolicy and ShowHelp. The
 // grammar has an entry for each. String formats it as a comment; for a command from Parse, Parse
 // reads that comment back to the same command.
 type Command interface {
@@ -34,6 +34,13 @@ type Rebench struct {
 // Self as Rebench.Versus measures the candidate against itself, which shows the noise of the
 // machine.
 const Self = "self"
+
+// Why asks why a kernel became faster or slower. A word is a kernel if the change touches one of that
+// name, and otherwise a shape.
+type Why struct {
+	Words  []string `json:"words,omitempty"`
+	Shapes []string `json:"shapes,omitempty"` // that were named as such
+}
 
 // Cancel stops the run of the pull request's head.
 type Cancel struct{}
@@ -62,6 +69,7 @@ type ApprovePolicy struct {
 type ShowHelp struct{}
 
 func (Rebench) Name() string       { return "rebench" }
+func (Why) Name() string           { return "why" }
 func (Cancel) Name() string        { return "cancel" }
 func (Explain) Name() string       { return "explain" }
 func (Override) Name() string      { return "override" }
@@ -89,6 +97,14 @@ func (r Rebench) String() string {
 	}
 	if r.Profile {
 		words = append(words, "profile")
+	}
+	return strings.Join(words, " ")
+}
+
+func (w Why) String() string {
+	words := append([]string{"/why"}, w.Words...)
+	if len(w.Shapes) > 0 {
+		words = append(words, "shapes="+strings.Join(w.Shapes, ","))
 	}
 	return strings.Join(words, " ")
 }

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // A CodeView shows side by side how one kernel's machine code changed.
 type CodeView struct {
 	gates.CodeChange
-	Number int // distinguishes kernels with the same name
+	Loop   string // which loop the instructions begin with; "" for none
+	Number int    // distinguishes kernels with the same name
 	First  []CodeHunk
 	Rest   []CodeHunk // shown on demand
 	Lines  int        // number of rows in Rest
@@ -38,6 +40,9 @@ func codeViews(v *gates.Verdict) []CodeView {
 	var list []CodeView
 	for i, c := range v.MachineCode.Changes {
 		view := CodeView{CodeChange: c, Number: i + 1}
+		if c.Hottest != nil {
+			view.Loop = report.HottestLoop(c.Hottest)
+		}
 		room := codeShown
 		for _, h := range hunks(c.Diff) {
 			shown := min(room, len(h.Rows))

@@ -236,7 +236,7 @@ func (p *RunPage) draw() {
 		p.Code = codeViews(v)
 		p.Intervals, p.Resources = intervalsOf(rows), resourceTable(v)
 		p.Occupied = occupancy(v)
-		p.Reasons = whyViews(p.Evidence, v)
+		p.Reasons = whyViews(v)
 	}
 	if e := p.Evidence; e != nil {
 		p.Roof = roofline(e, p.Verdict)

@@ -1,10 +1,8 @@
 package pages
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
-	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/gates"
@@ -30,10 +28,8 @@ type WhySide struct {
 
 // WhyLines is where the warps of one side's kernel were found.
 type WhyLines struct {
-	Side, Kernel string
-	Build        int // as sourceAt counts
-	Lines        []gates.StalledLine
-	Samples      int
+	gates.StalledSide
+	Build int // as sourceAt counts
 }
 
 // A whyPage is what the template of all explanations needs.
@@ -43,15 +39,19 @@ type whyPage struct {
 }
 
 // whyViews draws the explanations of a verdict.
-func whyViews(e *gates.Evidence, v *gates.Verdict) []WhyView {
+func whyViews(v *gates.Verdict) []WhyView {
 	var list []WhyView
 	for _, w := range v.Why {
 		view := WhyView{Why: w, Roof: arrowRoof(w), Stalls: stallBars(w)}
 		for i, side := range []why.Side{w.Explanation.Baseline, w.Explanation.Candidate} {
 			view.Sides = append(view.Sides, WhySide{[]string{"baseline", "candidate"}[i], limiterOf(side), occupancyOf(side, v.Device.Arch)})
 		}
-		if e != nil && e.Explained != nil {
-			view.Lines = stalledLines(e.Explained, w.Shape, len(v.Builds))
+		for _, of := range w.Stalled {
+			build := 0
+			if of.Side == "candidate" {
+				build = len(v.Builds) - 1
+			}
+			view.Lines = append(view.Lines, WhyLines{of, build})
 		}
 		list = append(list, view)
 	}
@@ -107,27 +107,4 @@ func occupancyOf(s why.Side, arch string) string {
 		text += " (" + lift + ")"
 	}
 	return text
-}
-
-// stalledLines is the lines of both sides at which a sampling profiler found most warps.
-func stalledLines(x *gates.Explained, shape string, builds int) []WhyLines {
-	var list []WhyLines
-	at := slices.IndexFunc(x.Shapes, func(s gates.ExplainedShape) bool { return s.Shape == shape })
-	if at < 0 {
-		return nil
-	}
-	for i, kernels := range [][]gates.Counted{x.Shapes[at].Baseline, x.Shapes[at].Candidate} {
-		for _, k := range kernels {
-			if len(k.Lines) == 0 {
-				continue
-			}
-			l := WhyLines{Side: []string{"baseline", "candidate"}[i], Kernel: k.Kernel, Build: min(i, builds-1), Lines: slices.Clone(k.Lines)}
-			slices.SortStableFunc(l.Lines, func(a, b gates.StalledLine) int { return cmp.Compare(b.Samples, a.Samples) })
-			for _, line := range l.Lines {
-				l.Samples += line.Samples
-			}
-			list = append(list, l)
-		}
-	}
-	return list
 }

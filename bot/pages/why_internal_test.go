@@ -23,10 +23,8 @@ func TestWhyViews(t *testing.T) {
 			Roofline:    &gates.Roofline{Peak: 1979, Bandwidth: 4800, Baseline: gates.RooflinePoint{TFLOPs: 100, Intensity: 80}, Candidate: gates.RooflinePoint{TFLOPs: 300, Intensity: 200}},
 		}, {Shape: "small"}},
 	}
-	e := &gates.Evidence{Explained: &gates.Explained{Shapes: []gates.ExplainedShape{{
-		Shape: "mission", Candidate: []gates.Counted{{Kernel: "k", Lines: []gates.StalledLine{{File: "k.cu", Line: 3, Samples: 2}, {File: "k.cu", Line: 9, Samples: 7, Reason: "barrier"}}}},
-	}}}}
-	all := whyViews(e, v)
+	v.Why[0].Stalled = []gates.StalledSide{{Side: "candidate", Kernel: "k", Samples: 9, Lines: []gates.StalledLine{{File: "k.cu", Line: 9, Samples: 7, Reason: "barrier"}}}}
+	all := whyViews(v)
 	if len(all) != 2 {
 		t.Fatalf("%d views", len(all))
 	}
@@ -57,13 +55,14 @@ func TestWhyIsRendered(t *testing.T) {
 	view := WhyView{
 		Why:   gates.Why{Shape: "mission", Sentence: "DRAM 45 → 71 %", Explanation: why.Explanation{Rows: []why.Row{{Name: "DRAM", Unit: "%", Baseline: new(45.0), Moved: true}}}},
 		Sides: []WhySide{{Name: "baseline", Limiter: "latency", Occupancy: "1 block"}},
-		Lines: []WhyLines{{Side: "candidate", Kernel: "k", Build: 1, Samples: 7, Lines: []gates.StalledLine{{File: "k.cu", Line: 9, Samples: 7, Reason: "barrier"}}}},
+		Lines: []WhyLines{{Build: 1, StalledSide: gates.StalledSide{Side: "candidate", Kernel: "k", Samples: 7, Lines: []gates.StalledLine{{File: "k.cu", Line: 9, Samples: 7, Reason: "barrier"}},
+			Instructions: []gates.StalledInstruction{{Text: "LDG.E R1, [R2.64]", File: "k.cu", Line: 9, Samples: 5, Reason: "long_sb"}}}}},
 	}
 	var text strings.Builder
 	if err := templates.ExecuteTemplate(&text, "why", whyPage{page, []WhyView{view}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"DRAM 45 → 71 %", "1 block", "latency", "7 of 7", "barrier", "k.cu"} {
+	for _, want := range []string{"DRAM 45 → 71 %", "1 block", "latency", "7 of 7", "a barrier", "k.cu", "LDG.E R1", "5 of 7", "global or local memory"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in %s", want, text.String())
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/gates/why"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
@@ -57,7 +58,7 @@ func (s *Server) functions() template.FuncMap {
 		"outcome": outcomeOf,
 		"kernel":  KernelPath,
 		"repo":    func(repo string) string { return "/kernels/" + repo },
-		"repoAt":  s.repoAt, "pullAt": s.pullAt, "issueAt": s.issueAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt,
+		"repoAt":  s.repoAt, "pullAt": s.pullAt, "issueAt": s.issueAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt, "stall": why.StallWords,
 		"runs":   listOf,
 		"matrix": func(m *Matrix, label string) labelled { return labelled{m, label} },
 		"share":  number.Share,

@@ -110,13 +110,26 @@ func hasShapes(m *manifest.Manifest, shapes []string) error {
 }
 
 func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
-	policyAt, err := s.policy(ctx)
+	job, err := s.jobAgain(ctx, r)
 	if err != nil {
 		return "", err
 	}
+	if r.Versus != "" && len(r.Shapes) == 0 {
+		r.Shapes = job.Manifest.ShapeNames() // nothing must be gained over what the policy does not name
+	}
+	job.Rounds, job.Shapes, job.Seeds, job.Profile = r.Rounds, r.Shapes, r.Seeds, r.Profile
+	return s.planner.pack(ctx, onDevice(job, r.Device))
+}
+
+// jobAgain plans a kernel of which somebody asks something. Both sides must take the shapes.
+func (s *survey) jobAgain(ctx context.Context, r Rerun) (runners.Job, error) {
+	policyAt, err := s.policy(ctx)
+	if err != nil {
+		return runners.Job{}, err
+	}
 	o := s.options(policyAt)
 	if o.Versus, err = s.versus(ctx, r.Versus, r.Approved); err != nil {
-		return "", err
+		return runners.Job{}, err
 	}
 	job, err := s.jobOf(ctx, o, r.Folder)
 	if err == nil {
@@ -126,18 +139,14 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 		err = hasShapes(job.Manifest, r.Shapes)
 	}
 	if err != nil {
-		return "", err
+		return runners.Job{}, err
 	}
 	for _, name := range r.Shapes {
 		if why := plan.OutsideLimits(job, name); why != "" {
-			return "", usage.Errorf("%s", why)
+			return runners.Job{}, usage.Errorf("%s", why)
 		}
 	}
-	if r.Versus != "" && len(r.Shapes) == 0 {
-		r.Shapes = job.Manifest.ShapeNames() // nothing must be gained over what the policy does not name
-	}
-	job.Rounds, job.Shapes, job.Seeds, job.Profile = r.Rounds, r.Shapes, r.Seeds, r.Profile
-	return s.planner.pack(ctx, onDevice(job, r.Device))
+	return job, nil
 }
 
 // pack stores a bundle under its digest, so the same job is stored once.

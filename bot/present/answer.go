@@ -22,7 +22,7 @@ func AnswerText(c change.Command) string {
 		}
 		return c.Request.Mistake.Problem
 	default:
-		for _, group := range []func(change.Answer) string{general, explanation, approval, rebench} {
+		for _, group := range []func(change.Answer) string{general, explanation, approval, rebench, why} {
 			if text := group(a); text != "" {
 				return text
 			}

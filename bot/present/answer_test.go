@@ -9,6 +9,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/grammar"
+	"github.com/kernelgate/kernelgate/gates"
+	gateswhy "github.com/kernelgate/kernelgate/gates/why"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -20,6 +22,8 @@ func TestAnswers(t *testing.T) {
 		File: ".github/kernelgate.yaml", Policy: "version: 1\ngates: {correctness: {norm_error: \"<= 1%\"}}\nrules:\n  - {name: docs, when: {labels: [docs]}}\n  - {name: default}\n",
 		Change: policy.Change{Branch: "main", Labels: []string{"docs"}}, Kernels: []change.AppliedKernel{{Name: "scale", Paths: []string{"kernels/scale/scale.cu"}}, {Name: "gemm"}},
 	}
+	row := gateswhy.Row{ID: "conflicts", Name: "bank conflicts for each access to shared memory", Baseline: new(15.5), Candidate: new(0.0), Moved: true}
+	stored := []gates.Why{{Shape: "mission", Sentence: "bank conflicts for each access to shared memory 15.5 → 0: fewer bank conflicts in shared memory", Explanation: gateswhy.Explanation{Rows: []gateswhy.Row{row}}}}
 	all := []change.Answer{
 		{Kind: change.AnswerMisread}, {Kind: change.AnswerNoCommand},
 		{Kind: change.AnswerRole, Command: "override", Needs: "maintain", Has: "write"},
@@ -43,6 +47,9 @@ func TestAnswers(t *testing.T) {
 		{Kind: change.AnswerTuning, Kernels: []string{"scale"}}, {Kind: change.AnswerBisecting, Kernels: []string{"scale"}},
 		{Kind: change.AnswerWhichKernel, Command: "tune", Kernels: []string{"scale", "gemm"}}, {Kind: change.AnswerSearchRuns, Command: "bisect", Kernels: []string{"scale"}},
 		{Kind: change.AnswerUnknownDevice, Word: "a100", Devices: []string{"l4", "h200"}}, {Kind: change.AnswerUnknownDevice, Word: "l4"},
+		{Kind: change.AnswerReasons, Reasons: []change.Reasons{{Kernel: "scale", Shapes: stored}}},
+		{Kind: change.AnswerReasons, Reasons: []change.Reasons{{Kernel: "scale", Shapes: stored}, {Kernel: "gemm", Shapes: stored}}, Kernels: []string{"relu"}, Busy: []string{"norm"}},
+		{Kind: change.AnswerWhyNeedsRun, Kernels: []string{"gemm"}, Needs: "write", Has: "read", Reasons: []change.Reasons{{Kernel: "scale", Shapes: stored}}},
 		{Kind: "of_tomorrow"},
 	}
 	source, err := os.ReadFile("../change/answer.go")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/grammar"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -179,6 +180,9 @@ func extraOf(r change.Run) string {
 		return ""
 	}
 	asked := *r.ExtraRun
+	if r.OnlyExplain {
+		return report.Plain(grammar.Why{Words: []string{r.ManifestName()}, Shapes: asked.Shapes}.String())
+	}
 	asked.Kernels, asked.Device = []string{r.ManifestName()}, r.Device
 	return report.Plain(asked.String())
 }

@@ -24,7 +24,7 @@ func Check(job runners.Job, earlier int, e *gates.Evidence) error {
 	if e.Fault != "" {
 		return nil
 	}
-	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
+	job.Policy = job.Asked()
 	c := checker{job: job, rule: job.Rule(), evidence: e, mode: runners.ModeOf(job.Manifest)}
 	for _, check := range []func() error{c.origin, c.facts, c.device, func() error { return c.shapes(earlier) }, c.builds, c.correctness, c.sanitize, func() error { return c.performance(earlier) }, c.energy, c.rest, c.whole} {
 		if err := check(); err != nil {

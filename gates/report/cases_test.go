@@ -170,6 +170,7 @@ func otherCode() *gates.Verdict {
 			{
 				Kernel: "sdpa", Baseline: &gates.Instructions{Memory: 48, Barrier: 6, Special: 20, Other: 883}, Candidate: &gates.Instructions{Tensor: 64, Memory: 32, Barrier: 8, Special: 20, Other: 510},
 				Diff: "@@ -12,3 +12,4 @@ sdpa.cu:118\n LDS R4, [R10+UR4]\n-FFMA R4, R4, 3.5, R11\n+HMMA.16816.F32 R4, R8, R2, R4\n+LDGSTS.E.BYPASS.128 [R9], desc[UR6][R2.64]\n BRA `(.L)", Cut: 311,
+				Hottest: &gates.HottestLoop{Baseline: gates.CodeLoop{First: 12, Last: 90}, Candidate: gates.CodeLoop{First: 12, Last: 60, File: "sdpa.cu", Line: 118, LastLine: 131}},
 			},
 			{Kernel: "combine<64, true>", Shapes: []string{"long"}, Candidate: &gates.Instructions{Memory: 9, Other: 120}},
 		},

@@ -107,7 +107,40 @@ func codeChange(c gates.CodeChange, named bool) []block {
 	if cut += c.Cut; cut > 0 {
 		shown += fmt.Sprintf("\n… and %s more", number.Plural(cut, "line"))
 	}
-	return append(blocks, details{summary: cell("Disassembly: what differs"), blocks: []block{listing{shown}}})
+	said := "Disassembly: what differs"
+	if c.Hottest != nil {
+		if blocks = append(blocks, paragraph{cell(HottestLoop(c.Hottest))}); !c.Hottest.Same {
+			said += ", from the hottest loop on"
+		}
+	}
+	return append(blocks, details{summary: cell(said), blocks: []block{listing{shown}}})
+}
+
+// HottestLoop says which loop the diff of the disassembly begins with.
+func HottestLoop(h *gates.HottestLoop) string {
+	by := "by the kind and the nesting of its instructions, for no profiler has sampled them"
+	if was, is := h.Baseline.Sampled, h.Candidate.Sampled; was > 0 && is > 0 {
+		by = fmt.Sprintf("with %s → %s of a profiler's samples", number.Share(was), number.Share(is))
+	}
+	of := fmt.Sprintf("%d → %s", h.Baseline.Instructions(), number.Plural(h.Candidate.Instructions(), "instruction"))
+	if h.Same {
+		of = number.Plural(h.Candidate.Instructions(), "instruction") + ", the same on both sides"
+	}
+	if place := loopPlace(h.Candidate); place != "" {
+		of += " at " + place
+	}
+	return fmt.Sprintf("The hottest loop, %s: %s.", by, of)
+}
+
+// loopPlace is the lines of the source that a loop comes from, such as k.cu:41–57.
+func loopPlace(l gates.CodeLoop) string {
+	switch {
+	case l.File == "":
+		return ""
+	case l.LastLine > l.Line:
+		return fmt.Sprintf("%s:%d–%d", l.File, l.Line, l.LastLine)
+	}
+	return fmt.Sprintf("%s:%d", l.File, l.Line)
 }
 
 // What a report shows of a diff; evidence may have more.

@@ -60,7 +60,7 @@ var rules = []rule{
 	}},
 	{cause: BankConflicts, rows: []string{"conflicts", "l1"}, cost: func(own, _ side) float64 { return min(1, own.perSM(own.conflicts())) }},
 	{cause: Uncoalesced, rows: []string{"excess", "l2", "l1"}, cost: func(own, _ side) float64 {
-		return own.excess() / own.globalSectors() * max(own.l2(), own.l1()) / 100
+		return own.excess() / own.globalSectors() * max(own.l2(), own.l1()*own.globalShare()) / 100
 	}},
 	{cause: Divergence, rows: []string{"lanes", "instructions"}, cost: func(own, _ side) float64 {
 		return (1 - own.lanes()/32) * min(1, 1.5*own.issued()/100)
@@ -84,7 +84,7 @@ var rules = []rule{
 		if !near(own.globalSectors()-own.excess(), other.globalSectors()-other.excess(), 0.1) || !(own.accessBytes() < other.accessBytes()/1.3) {
 			return 0
 		}
-		return 1 - own.accessBytes()/other.accessBytes()
+		return (1 - own.accessBytes()/other.accessBytes()) * own.waitsForMemory()
 	}},
 	{cause: Barriers, rows: []string{"barrier", "issued"}, cost: func(own, _ side) float64 { return own.stall("barrier") }},
 	// More traffic with DRAM for about the same accesses.

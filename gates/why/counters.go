@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"math"
 	"strings"
 )
@@ -208,6 +209,29 @@ func (s side) globalRequests() float64 {
 	return s.sum("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")
 }
 
+// globalShare is how much of the work of the L1 cache is for global memory. The same unit serves shared memory, so a kernel that keeps it
+// busy with tiles loses little by sectors that it does not need. A wavefront of the L1 cache has four sectors.
+func (s side) globalShare() float64 {
+	shared := s.sharedWavefronts()
+	if math.IsNaN(shared) {
+		return 1
+	}
+	global := s.globalSectors() / 4
+	return global / (global + shared)
+}
+
+// waitsForMemory is the share of the time in which the path to global memory is the limit: a cache or DRAM is busy with it, or warps wait
+// for its data or for room in its queue.
+func (s side) waitsForMemory() float64 {
+	most := math.NaN()
+	for _, share := range []float64{s.dram() / 100, s.l2() / 100, s.l1() / 100 * s.globalShare(), s.stall("long_scoreboard"), s.stall("long_scoreboard") + s.stall("lg_throttle")} {
+		if share > most || math.IsNaN(most) {
+			most = share
+		}
+	}
+	return min(1, most)
+}
+
 // excess is the sectors of global memory beyond those that coalesced accesses need.
 func (s side) excess() float64 {
 	return s.get("derived__memory_l2_theoretical_sectors_global_excessive")
@@ -243,6 +267,23 @@ var stalls = []struct{ name, words string }{
 	{"wait", "a fixed latency"}, {"math_pipe_throttle", "a busy compute unit"}, {"lg_throttle", "the queue of memory instructions"}, {"mio_throttle", "the queue of shared memory"},
 	{"tex_throttle", "the queue of textures"}, {"not_selected", "other warps, which issue"}, {"no_instruction", "instructions"}, {"branch_resolving", "a branch"},
 	{"imc_miss", "constants"}, {"drain", "its last stores"}, {"dispatch_stall", "the dispatcher"}, {"sleeping", "sleep"}, {"gmma", "matrix units"}, {"misc", "something else"}, {"selected", "nothing: it issues"},
+}
+
+// sampledStalls is the reasons by the words that ncu has for them where it samples single instructions, if they differ.
+var sampledStalls = map[string]string{
+	"long_sb": "long_scoreboard", "short_sb": "short_scoreboard", "math": "math_pipe_throttle", "lg": "lg_throttle", "mio": "mio_throttle", "tex": "tex_throttle",
+	"no_inst": "no_instruction", "imc": "imc_miss", "dispatch": "dispatch_stall", "sleep": "sleeping",
+}
+
+// StallWords says what a warp waits for. A reason that is not known here is returned as it is.
+func StallWords(reason string) string {
+	name := cmp.Or(sampledStalls[reason], reason)
+	for _, r := range stalls {
+		if r.name == name {
+			return r.words
+		}
+	}
+	return reason
 }
 
 // stall is the share of the time of the average warp that it waits for a reason.

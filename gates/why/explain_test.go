@@ -148,3 +148,32 @@ func TestRulesNameMeasures(t *testing.T) {
 		names[m.name] = true
 	}
 }
+
+// One unit serves global and shared memory. If it is busy with shared memory, or if warps do not wait for global memory, then neither
+// sectors that are not needed nor narrow accesses explain a difference. The figures are made up, after the stages of an attention kernel.
+func TestSharedMemoryIsNoGlobalMemory(t *testing.T) {
+	kernel := func(ns, sectors, requests, excess, shared, waits float64) Launch {
+		return Launch{{Name: "k", Counters: map[string]float64{
+			"gpu__time_duration.sum": ns, "sm__cycles_elapsed.max": ns, "launch__sm_count": 132, "sm__cycles_active.avg": 0.9 * ns, "sm__cycles_active.max": ns,
+			"launch__waves_per_multiprocessor": 1, "dram__throughput.avg.pct_of_peak_sustained_elapsed": 0.3, "lts__throughput.avg.pct_of_peak_sustained_elapsed": 4,
+			"l1tex__throughput.avg.pct_of_peak_sustained_active": 63, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": shared,
+			"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": sectors, "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": 0,
+			"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": requests, "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": 0,
+			"derived__memory_l2_theoretical_sectors_global_excessive":                  excess,
+			"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": waits, "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio": 1 - waits,
+		}}}
+	}
+	for name, c := range map[string]struct {
+		before, after Launch
+		cause         Cause
+	}{
+		"sectors beside shared memory":  {kernel(45000, 4e4, 1e4, 2e4, 4e6, 0.02), kernel(33000, 2e4, 1e4, 0, 3e6, 0.02), ""},
+		"sectors alone":                 {kernel(45000, 4e6, 1e6, 2e6, 1e3, 0.6), kernel(33000, 2e6, 1e6, 0, 1e3, 0.6), Uncoalesced},
+		"narrow, and nobody waits":      {kernel(45000, 4e4, 4e4, 0, 4e6, 0.02), kernel(33000, 4e4, 1e4, 0, 4e6, 0.02), ""},
+		"narrow, and warps wait for it": {kernel(45000, 4e4, 4e4, 0, 4e6, 0.7), kernel(33000, 4e4, 1e4, 0, 4e6, 0.7), NarrowAccess},
+	} {
+		if x := Explain(Profiles{Baseline: c.before, Again: c.before, Candidate: c.after, Speedup: 0.3}); x.Cause != c.cause {
+			t.Errorf("%s: the cause is %q (%.0f %% of the difference), want %q", name, x.Cause, 100*x.Share, c.cause)
+		}
+	}
+}

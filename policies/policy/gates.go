@@ -17,6 +17,10 @@ type Gates struct {
 	Performance *PerformanceGate `yaml:"performance" eg:"{target: {speedup: \">= +10%\"}}" doc:"The times of the candidate are compared with those of the baseline, by confidence intervals."`
 	Energy      *EnergyGate      `yaml:"energy" eg:"<= +5%" doc:"How much more energy a launch of the candidate takes than one of the baseline."`
 	Profile     *ProfileGate     `yaml:"profile" eg:"{all: [{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]}" doc:"Conditions on profiler metrics."`
+
+	// OnlyExplain profiles both sides on its shapes after the build, and measures nothing: somebody asks why times differ. No
+	// policy can say it; see [Policy.OnlyExplain].
+	OnlyExplain *Explain `yaml:"-"`
 }
 
 // Enforcement has the fields that every gate has.

@@ -24,6 +24,23 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) *Policy {
 	})
 }
 
+// OnlyExplain returns a policy that asks for a build and for profiles of both sides on these shapes, and judges nothing else. A
+// rule keeps its own time limit for profiles.
+func (p *Policy) OnlyExplain(shapes []string) *Policy {
+	return p.WithGates(func(g *Gates) {
+		own := &Explain{}
+		if g.Performance != nil && g.Performance.Explain != nil {
+			own.Timeout = g.Performance.Explain.Timeout
+		}
+		own.Shapes = &Shapes{Names: shapes}
+		own.fill(nil)
+		for _, d := range inOrder {
+			d.drop(g) // the build stays
+		}
+		g.OnlyExplain = own
+	})
+}
+
 // AtMost returns a policy with bounded rounds of every rule, and whether that cut any. The interim analyses
 // within the bound keep their places, so that decisions follow the policy's rule. Fewer than
 // [MinRounds] decide nothing, so AtMost allows at least that many.

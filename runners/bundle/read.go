@@ -199,7 +199,7 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 		Key: d.Key, ManifestText: string(manifestYAML), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
 		Change: d.Change, Trusted: at(side{Folder: baseFolder}).Dir, Candidate: at(d.Candidate),
 		Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
-		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile,
+		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile, OnlyExplain: d.OnlyExplain,
 	}
 	file := manifest.FileOf(d.Key)
 	if j.Manifest, err = manifest.Parse(file, manifestYAML); err != nil {

@@ -24,7 +24,11 @@ func (g *gatherer) explain(ctx context.Context) (done bool, err error) {
 	if profile != nil {
 		ask.Metrics = profile.Metrics()
 	}
-	within, cancel := limit(ctx, g.rule.Gates.Performance.Explain.Timeout)
+	asked := g.rule.Gates.OnlyExplain
+	if asked == nil {
+		asked = g.rule.Gates.Performance.Explain
+	}
+	within, cancel := limit(ctx, asked.Timeout)
 	defer cancel()
 	start := time.Now()
 	found, counted, err := g.backend.Explain(within, ask, g.progress)
@@ -36,11 +40,21 @@ func (g *gatherer) explain(ctx context.Context) (done bool, err error) {
 	}
 	found.Seconds = time.Since(start).Seconds()
 	g.evidence.Explained = found
+	if g.evidence.MachineCode != nil && sampled(found) {
+		g.show(ctx) // from the loop with most samples
+	}
 	g.took(gates.StepExplain, time.Since(start))
 	if profile != nil && counted != nil && g.evidence.Profile == nil && subset(profile.Shapes.Pick(g.job.ShapeNames()), shapes) {
 		g.evidence.Profile = counted
 	}
 	return true, nil
+}
+
+// sampled reports whether a profiler has found out where the warps are.
+func sampled(x *gates.Explained) bool {
+	return slices.ContainsFunc(x.Shapes, func(s gates.ExplainedShape) bool {
+		return slices.ContainsFunc(slices.Concat(s.Baseline, s.Candidate), func(c gates.Counted) bool { return c.Samples > 0 })
+	})
 }
 
 // subset reports whether all of the names are in the list.

@@ -115,3 +115,39 @@ func TestExplainedAfterTheVerdict(t *testing.T) {
 		t.Errorf("the gates are %+v", all[i].Standing.Gates)
 	}
 }
+
+// A job that only explains builds both sides and profiles them: nothing is compared, timed or judged.
+func TestOnlyExplain(t *testing.T) {
+	j := job(t)
+	j.OnlyExplain, j.Shapes = true, []string{"two"}
+	b := profiling{scripted: &scripted{job: j, compile: true, ratio: 2}}
+	e, err := Gather(t.Context(), j, b, silent{})
+	if err != nil || e.Fault != "" {
+		t.Fatal(err, e.Fault)
+	}
+	if got := strings.Join(b.asked, ", "); got != "build baseline, build candidate, explain two" {
+		t.Errorf("asked %s", got)
+	}
+	if len(e.Explained.Shapes) != 1 || e.Performance != nil || e.Correctness != nil {
+		t.Errorf("the evidence is %+v", e)
+	}
+	asked := j.Asked()
+	if need := gates.Next(asked, e); need.Gate != "" {
+		t.Errorf("%s is missing", need.Gate)
+	}
+	if v := gates.Judge(asked, "p.yaml", e); v.Outcome != gates.Pass || len(v.Why) != 1 || v.Why[0].Shape != "two" {
+		t.Errorf("the verdict is %+v", v)
+	}
+	e.Explained = nil
+	if need := gates.Next(asked, e); need.Gate != gates.StepExplain {
+		t.Errorf("without profiles %q is missing", need.Gate)
+	}
+	e.Explained = &gates.Explained{Skipped: "no permission"}
+	if v := gates.Judge(asked, "p.yaml", e); v.Outcome != gates.Pass || len(v.Why) != 1 || v.Why[0].Shape != "two" || !v.Why[0].Static {
+		t.Errorf("without counters the verdict is %+v", v)
+	}
+	e.Explained, e.Candidate.OK = nil, false
+	if need := gates.Next(asked, e); need.Gate != "" {
+		t.Errorf("of a candidate that does not build %s is missing", need.Gate)
+	}
+}

@@ -37,7 +37,7 @@ func Compile(ctx context.Context, job runners.Job, b runners.Backend, progress r
 }
 
 func newGatherer(job runners.Job, b runners.Backend, progress runners.Progress) *gatherer {
-	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
+	job.Policy = job.Asked()
 	e := job.NoEvidence()
 	e.Abilities, e.Device, e.Provenance.Tools = new(b.Abilities()), b.Device(), b.Tools()
 	var err error
@@ -61,7 +61,7 @@ func (g *gatherer) run(ctx context.Context) error {
 	var last gates.Gate
 	for {
 		need := gates.Next(g.job.Policy, g.evidence)
-		if need.Gate == "" || need.Gate == gates.GateProfile {
+		if need.Gate == "" || need.Gate == gates.GateProfile || need.Gate == gates.StepExplain {
 			explained, err := g.explain(ctx)
 			if explained && err == nil {
 				continue

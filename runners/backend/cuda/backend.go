@@ -66,6 +66,7 @@ type Backend struct {
 	rng        *rand.Rand
 	sides      map[runners.Role]*sides.Built
 	kinds      map[runners.Role]*codes
+	sampled    map[toolchain.CodePlace]map[int]int // by Explain: how often warps were found at the instructions of a kernel
 	made       map[madeCode]*codes
 	compiling  map[string]*compilation
 	micros     map[string]float64 // the rough time of a launch, by shape

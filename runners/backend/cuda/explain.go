@@ -33,7 +33,15 @@ func (b *Backend) Explain(ctx context.Context, ask runners.Explanation, p runner
 		if problem != nil {
 			return &gates.Explained{Skipped: problem.String()}, nil, nil
 		}
-		found.Shapes = append(found.Shapes, gates.ExplainedShape{Shape: name, Baseline: all[0].counted(), Candidate: all[1].counted(), Again: all[2].counted()})
+		shape := gates.ExplainedShape{Shape: name, Baseline: all[0].counted(), Candidate: all[1].counted(), Again: all[2].counted()}
+		for _, err := range []error{
+			b.sample(ctx, all[0], b.launched(runners.Baseline, name), shape.Baseline), b.sample(ctx, all[1], b.launched(runners.Candidate, name), shape.Candidate),
+		} {
+			if err != nil {
+				found.Unsampled = err.Error()
+			}
+		}
+		found.Shapes = append(found.Shapes, shape)
 		counted.Metrics = append(counted.Metrics, all[1].metrics(name, ask.Metrics)...)
 	}
 	counted.Seconds = time.Since(start).Seconds()

@@ -2,8 +2,9 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals, spaces and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why
+# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs
 # ONLY='stage6_.*' leaves out the checks of other names.
+# The step pairs explains pairs of kernels that this repository does not have: PAIRS names their folder, see docs/why.md.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 results=$(realpath -m "$1"); shift
@@ -324,6 +325,25 @@ for step in $steps; do
     if [ $explained -lt $((pairs - 2)) ]; then failed=1; fi
     rm -rf "$repo"
     (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/why-equal ../../../bin/gpu/cuda.test -test.v -test.run "NothingToExplainOnGPU/(${ONLY:-.*})" -test.timeout 200s) | grep -vE '^ *===' || failed=1 ;;
+  # Why kernels of other projects are faster or slower: each folder of $PAIRS has a kernel as it was before a public change (before) and
+  # after it (after), and the cause in the words of the change (cause.txt). Nothing is judged: a person compares sentence and cause.
+  pairs)
+    if ! [ -d "${PAIRS:-}" ]; then echo "PAIRS=FOLDER is missing: a folder with one folder for each pair"; failed=1; continue; fi
+    for pair in "$PAIRS"/*/; do
+      name=$(basename "$pair") repo=$results/pair-$(basename "$pair")
+      if ! [[ $name =~ ^(${ONLY:-.*})$ ]]; then continue; fi
+      if ! [ -f "$pair/before/kernel.yaml" ] || ! [ -f "$pair/after/kernel.yaml" ]; then echo "$name: before/kernel.yaml or after/kernel.yaml is missing"; failed=1; continue; fi
+      git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
+      mkdir -p "$repo/.github" "$repo/kernel" && cp runners/backend/cuda/testdata/why/policy.yaml "$repo/.github/kernelgate.yaml" && cp -r "$pair/before/." "$repo/kernel" &&
+        git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m before && "${git[@]}" checkout --quiet -b after &&
+        rm -rf "$repo/kernel" && mkdir "$repo/kernel" && cp -r "$pair/after/." "$repo/kernel" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m after || { failed=1; continue; }
+      (cd "$repo" && "$gate" check --base main --results "$results/pair-$name.part" >"$results/pair-$name.txt" 2>"$results/pair-$name.log")
+      if [ $? -gt 1 ]; then failed=1; tail -3 "$results/pair-$name.log"; fi
+      for f in evidence.json verdict.json; do mv "$results/pair-$name.part"/*/"$f" "$results/pair_$name.$f" 2>/dev/null; done
+      rm -rf "$repo" "$results/pair-$name.part"
+      echo "$name: $(cat "$pair/cause.txt" 2>/dev/null)"
+      grep -m1 '"sentence":' "$results/pair_$name.verdict.json" || echo "  no sentence"
+    done ;;
   spread) python3 runners/backend/cuda/spread.py "$results" || failed=1 ;;
   *) echo "no step is named $step"; exit 2 ;;
   esac

@@ -34,6 +34,9 @@ func (b *Backend) MachineCode(ctx context.Context) *gates.MachineCode {
 			pairs[i].Shapes = nil
 		}
 	}
+	for i := range pairs {
+		pairs[i].Sampled.Baseline, pairs[i].Sampled.Candidate = b.sampled[pairs[i].Baseline], b.sampled[pairs[i].Candidate]
+	}
 	return d.Compare(ctx, pairs)
 }
 

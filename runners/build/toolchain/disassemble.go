@@ -37,6 +37,8 @@ type instruction struct {
 	Class class
 	File  string // base name of the source; "" if unknown
 	Line  int
+	At    int // where it is, in bytes from the beginning of the function or of the image
+	Back  int // 1 plus the index of the instruction to which it branches backward; 0 for all others
 }
 
 // A class says what an instruction does.

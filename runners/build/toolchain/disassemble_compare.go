@@ -19,6 +19,8 @@ type CodePair struct {
 	Shapes    []string // the shapes that it is launched on, if others run different code
 	Baseline  CodePlace
 	Candidate CodePlace
+	// Sampled is how often a profiler found warps at the instructions of each side, by their places in bytes; nil if it did not look.
+	Sampled struct{ Baseline, Candidate map[int]int }
 }
 
 // A CodePlace says where a kernel's machine code is. A side that does not have it has no path.
@@ -52,7 +54,9 @@ func (d *Disassembler) Compare(ctx context.Context, pairs []CodePair) *gates.Mac
 			c.Candidate = after.count()
 		}
 		if c.Baseline != nil && c.Candidate != nil {
-			c.Diff, c.Cut = gates.ClipDiff(compareListings(before, after), diffLines)
+			var diff string
+			diff, c.Hottest = compareFromHottest(before, after, p.Sampled.Baseline, p.Sampled.Candidate)
+			c.Diff, c.Cut = gates.ClipDiff(diff, diffLines)
 		}
 		m.Changes = append(m.Changes, c)
 	}
@@ -98,6 +102,27 @@ func (d *Disassembler) all(ctx context.Context, pairs []CodePair) (map[string]ma
 	return listings, errors.Join(failures[:min(1, len(failures))]...)
 }
 
+// A SourceLine is a line of a source by the base name of its file.
+type SourceLine struct {
+	File string
+	Line int
+}
+
+// Source returns which line each instruction of a kernel comes from, by its place in bytes.
+func (d *Disassembler) Source(ctx context.Context, place CodePlace) (map[int]SourceLine, error) {
+	all, err := d.disassemble(ctx, place.Path)
+	if err != nil {
+		return nil, err
+	}
+	lines := map[int]SourceLine{}
+	for _, i := range all[place.Symbol] {
+		if i.File != "" {
+			lines[i.At] = SourceLine{i.File, i.Line}
+		}
+	}
+	return lines, nil
+}
+
 func (l listing) count() *gates.Instructions {
 	n := &gates.Instructions{}
 	into := map[class]*int{classTensor: &n.Tensor, classMemory: &n.Memory, classBarrier: &n.Barrier, classSpecial: &n.Special, classOther: &n.Other}
@@ -115,8 +140,33 @@ func (l listing) text() []byte {
 	return []byte(b.String())
 }
 
+// compareFromHottest returns a diff that begins with the hottest loop of both sides, and goes on with what comes before and after it. If a
+// side has no loop, or the loops are equal, the diff begins where the code does.
+func compareFromHottest(before, after listing, sampledBefore, sampledAfter map[int]int) (string, *gates.HottestLoop) {
+	was, old, had := before.hottest(sampledBefore)
+	is, new, has := after.hottest(sampledAfter)
+	if !had || !has {
+		return compareListings(before, after), nil
+	}
+	found := &gates.HottestLoop{Baseline: was, Candidate: is}
+	within := compareFrom(before[old.first:old.last+1], after[new.first:new.last+1], old.first, new.first)
+	if within == "" {
+		found.Same = true
+		return compareListings(before, after), found
+	}
+	parts := []string{within, compareListings(before[:old.first], after[:new.first]), compareFrom(before[old.last+1:], after[new.last+1:], old.last+1, new.last+1)}
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(part)
+	}
+	return b.String(), found
+}
+
 // compareListings returns a diff whose hunks name the source line of their first change.
-func compareListings(before, after listing) string {
+func compareListings(before, after listing) string { return compareFrom(before, after, 0, 0) }
+
+// compareFrom is compareListings for parts of functions: each begins after so many instructions.
+func compareFrom(before, after listing, oldFirst, newFirst int) string {
 	text := string(diff.Diff("baseline", before.text(), "candidate", after.text()))
 	if _, text, _ = strings.Cut(text, "\n+++ "); text == "" {
 		return ""
@@ -129,6 +179,9 @@ func compareListings(before, after listing) string {
 		if _, err := fmt.Sscanf(l, "@@ -%d,%d +%d,", &old, &a, &new); err == nil && strings.HasPrefix(l, "@@") {
 			if _, rest, ok := strings.Cut(l, "+"); ok {
 				fmt.Sscanf(rest, "%d,%d", &new, &b)
+			}
+			if oldFirst+newFirst > 0 {
+				lines[i] = fmt.Sprintf("@@ -%d,%d +%d,%d @@", old+oldFirst, a, new+newFirst, b)
 			}
 			// A side without lines in a hunk is numbered by the line before it.
 			if old--; a == 0 {

@@ -11,7 +11,8 @@ import (
 var (
 	sassSection     = regexp.MustCompile(`^\s*\.section\s+"?\.text\.([^",\s]+)"?,`)
 	sassLine        = regexp.MustCompile(`^\s*//## File "([^"]*)", line (\d{1,9})`)
-	sassInstruction = regexp.MustCompile(`^\s*/\*[0-9a-f]{4,}\*/\s+(.+?)\s*;`)
+	sassInstruction = regexp.MustCompile(`^\s*/\*([0-9a-f]{4,12})\*/\s+(.+?)\s*;`)
+	sassPlace       = regexp.MustCompile(`^\s*(\.L_x_\d+):`)
 	sassLabel       = regexp.MustCompile(`\.L_x_\d+`)
 	sassPredicate   = regexp.MustCompile(`^@!?U?P[T0-9]\S*\s+`)
 )
@@ -22,10 +23,11 @@ var (
 func parseSASS(text string) map[string]listing {
 	all := map[string]listing{}
 	function, file, number := "", "", 0
+	var labels map[string]int // the index of the instruction after each
 	for line := range strings.Lines(text) {
 		switch {
 		case strings.Contains(line, ".section\t") || strings.Contains(line, ".section "):
-			function, file, number = "", "", 0
+			function, file, number, labels = "", "", 0, map[string]int{}
 			if m := sassSection.FindStringSubmatch(line); m != nil {
 				function = m[1]
 			}
@@ -36,18 +38,32 @@ func parseSASS(text string) map[string]listing {
 				number, _ = strconv.Atoi(m[2])
 			}
 		default:
+			if m := sassPlace.FindStringSubmatch(line); m != nil {
+				labels[m[1]] = len(all[function])
+			}
 			m := sassInstruction.FindStringSubmatch(line)
 			if m == nil {
 				continue
 			}
-			said := sassLabel.ReplaceAllString(m[1], ".L")
+			said := sassLabel.ReplaceAllString(m[2], ".L")
 			word := mnemonic(sassPredicate.ReplaceAllString(said, ""))
-			if word != "NOP" {
-				all[function] = append(all[function], instruction{Text: instructionText(said), Class: sassClass(word), File: file, Line: number})
+			if word == "NOP" {
+				continue
 			}
+			in := instruction{Text: instructionText(said), Class: sassClass(word), File: file, Line: number, At: address(m[1])}
+			if head, behind := labels[sassLabel.FindString(m[2])]; behind && strings.HasPrefix(word, "BR") {
+				in.Back = head + 1
+			}
+			all[function] = append(all[function], in)
 		}
 	}
 	return all
+}
+
+// address reads a hexadecimal number of at most twelve digits.
+func address(s string) int {
+	at, _ := strconv.ParseInt(s, 16, 64)
+	return int(at)
 }
 
 // base returns the last part of a path from untrusted code.
@@ -93,23 +109,35 @@ func sassClass(word string) class {
 
 var (
 	objdumpLine        = regexp.MustCompile(`^(\S.*):(\d{1,9})(?: \(discriminator \d+\))?\s*$`)
-	objdumpInstruction = regexp.MustCompile(`^\s+[0-9a-f]+:\t(.+?)\s*$`)
+	objdumpInstruction = regexp.MustCompile(`^\s+([0-9a-f]{1,12}):\t(.+?)\s*$`)
+	objdumpBranch      = regexp.MustCompile(`^(?:j[a-z]+|loop[a-z]*|b|b\.[a-z]+|cbn?z|tbn?z)\s.*?(?:0x)?([0-9a-f]{1,12}) <`)
 	objdumpTarget      = regexp.MustCompile(`(?:0x)?[0-9a-f]+ <([^>+]*)[^>]*>`)
 )
 
 // parseObjdump reads the output of objdump -d -l, all functions as one.
 func parseObjdump(text string) map[string]listing {
 	var all listing
-	file, number := "", 0
+	file, number, behind := "", 0, map[int]int{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		if m := objdumpInstruction.FindStringSubmatch(line); m != nil {
-			said := instructionText(objdumpTarget.ReplaceAllString(m[1], "<$1>"))
+			at := address(m[1])
+			behind[at] = len(all)
+			said := instructionText(objdumpTarget.ReplaceAllString(m[2], "<$1>"))
 			word, operands, _ := strings.Cut(said, " ")
-			if !strings.HasPrefix(word, "nop") && word != "data16" && word != "cs" {
-				all = append(all, instruction{Text: said, Class: hostClass(word, operands), File: file, Line: number})
+			if strings.HasPrefix(word, "nop") || word == "data16" || word == "cs" {
+				continue
 			}
-		} else if m := objdumpLine.FindStringSubmatch(line); m != nil && !strings.HasPrefix(line, "Disassembly of section") {
+			in := instruction{Text: said, Class: hostClass(word, operands), File: file, Line: number, At: at}
+			if to := objdumpBranch.FindStringSubmatch(m[2]); to != nil {
+				if head, ok := behind[address(to[1])]; ok {
+					in.Back = head + 1
+				}
+			}
+			all = append(all, in)
+		} else if strings.HasPrefix(line, "Disassembly of section") {
+			clear(behind) // every section begins at 0
+		} else if m := objdumpLine.FindStringSubmatch(line); m != nil {
 			file = base(m[1])
 			number, _ = strconv.Atoi(m[2])
 		}

@@ -155,12 +155,17 @@ func TestCompareListings(t *testing.T) {
 func FuzzDisassembly(f *testing.F) {
 	f.Add("\t.section\t.text.k,\"ax\",@progbits\n\t//## File \"/a/k.cu\", line 12\n        /*0000*/              @!P0 BRA `(.L_x_0) ;\n", "")
 	f.Add("   0:\ttest   %esi,%esi\n/tmp/k.c:12 (discriminator 3)\n  10:\tjne 10 <f+0x10>\n", "x")
+	f.Add("\t.section\t.text.k,\"ax\",\n.L_x_0:\n/*0000*/ LDG R1 ;\n/*0010*/ BRA `(.L_x_0) ;\n", "\t.section\t.text.k,\"ax\",\n.L_x_0:\n/*0000*/ STG R1 ;\n/*0010*/ BRA `(.L_x_0) ;\n")
 	f.Add("\t.section\t.text.k,\n/*0000*/ "+strings.Repeat("A", 400)+" ;", "\xff")
 	f.Fuzz(func(t *testing.T, before, after string) {
 		for _, parse := range []func(string) map[string]listing{parseSASS, parseObjdump} {
 			a, b := parse(before), parse(after)
 			for name := range a {
-				diff, cut := gates.ClipDiff(compareListings(a[name], b[name]), diffLines)
+				all, found := compareFromHottest(a[name], b[name], map[int]int{16: 1}, nil)
+				if found != nil && (found.Baseline.First < 1 || found.Baseline.Last > len(a[name]) || found.Candidate.Last > len(b[name])) {
+					t.Errorf("%+v in %d and %d instructions", found, len(a[name]), len(b[name]))
+				}
+				diff, cut := gates.ClipDiff(all, diffLines)
 				if n := a[name].count().All(); n != len(a[name]) || n > strings.Count(before, "\n")+1 {
 					t.Errorf("%d of %d instructions", n, len(a[name]))
 				}

@@ -33,7 +33,7 @@ func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p ru
 	if c.Log != nil {
 		p = both{p, &runners.Plain{Out: lines{c.Log.With("kernel", job.Manifest.Name)}}}
 	}
-	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
+	job.Policy = job.Asked()
 	job.Record = nil // what is known about the code is known for one GPU
 	sets, err := c.layIn(ctx, job)
 	if err != nil {
