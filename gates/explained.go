@@ -44,7 +44,7 @@ type StalledLine struct {
 // The bounds of what evidence holds of an explanation.
 const (
 	MaxExplainedShapes  = 4
-	MaxExplainedKernels = 32
+	MaxExplainedKernels = 64
 	MaxCounters         = 512
 	MaxStalledLines     = 8
 )
