@@ -41,7 +41,9 @@ func checkOperand(at reporter, name string) {
 }
 
 // IsArgument reports whether an argument may have this name.
-func IsArgument(name string) bool { return identifier.MatchString(name) && !slices.Contains(keywords, name) }
+func IsArgument(name string) bool {
+	return identifier.MatchString(name) && !slices.Contains(keywords, name)
+}
 
 // IsOperand reports whether a dim or a toggle may have this name.
 func IsOperand(name string) bool {
