@@ -29,7 +29,7 @@ FETCH := runners/build/toolchain/fetch-cuda.sh bot/pages/browser/fetch-browser.s
 	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/backend/command/testdata/fetch-googlebenchmark.sh \
 	.ci/fetch-kubernetes.sh
 
-PACKAGES := triton cutedsl numpy
+PACKAGES := triton cutedsl numpy schemathesis
 
 .PHONY: modules $(FETCH) $(PACKAGES)
 setup: modules $(FETCH) $(PACKAGES) ## fetch the compilers, the browser and the API descriptions that tests use

@@ -59,7 +59,7 @@ type StalledInstruction struct {
 // The bounds of what evidence holds of an explanation.
 const (
 	MaxExplainedShapes  = 4
-	MaxExplainedKernels = 32
+	MaxExplainedKernels = 64
 	MaxCounters         = 512
 	MaxStalledLines     = 8 // and instructions
 )

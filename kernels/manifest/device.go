@@ -37,17 +37,10 @@ func (m *Manifest) followsSMs() bool {
 // settings. What is compiled, and what is asked, is the same on every GPU.
 func (m *Manifest) launchExprs() map[*Expr]bool {
 	all := exprsOf(m.Scratch)
-	launches := []*Launch{m.Launch}
-	for i := range m.Variants {
-		launches = append(launches, m.Variants[i].Launch)
-	}
-	for _, l := range launches {
-		if l == nil {
-			continue
-		}
+	for _, l := range m.allLaunches() {
 		all = slices.Concat(all, exprsOf(&l.Start))
 		for i := range l.Steps {
-			all = slices.Concat(all, exprsOf(&l.Steps[i].Start))
+			all = slices.Concat(all, exprsOf(&l.Steps[i].Start, l.Steps[i].Scalars))
 		}
 	}
 	for i := range m.Arguments {

@@ -27,15 +27,19 @@ func (c *checker) compileAll() {
 			implementation[e] = true
 		}
 	}
-	onGPU := c.m.launchExprs()
+	onGPU, counters := c.m.launchExprs(), c.m.counters()
 	for _, e := range all {
-		if onGPU[e] {
-			c.compile(e, slices.Concat(toggles, tuned, []string{smsName}))
-		} else if implementation[e] {
-			c.compile(e, slices.Concat(toggles, tuned))
-		} else {
-			c.compile(e, toggles)
+		known := toggles
+		if implementation[e] {
+			known = slices.Concat(toggles, tuned)
 		}
+		if onGPU[e] {
+			known = append(known[:len(known):len(known)], smsName)
+		}
+		if name := counters[e]; name != "" {
+			known = append(known[:len(known):len(known)], name)
+		}
+		c.compile(e, known)
 	}
 	for _, e := range overDims {
 		c.compile(e, nil)
@@ -47,7 +51,7 @@ func (c *checker) compile(e *Expr, toggles []string) {
 		return // it could not be read
 	}
 	known := slices.Concat(c.m.dims(), toggles)
-	key := fmt.Sprint(len(known), e.condition, e.text)
+	key := fmt.Sprint(len(known), known[len(known)-1], e.condition, e.text) // lists of one length differ in their last name
 	if e.program = c.ready[key]; e.program != nil {
 		return
 	}
@@ -166,7 +170,10 @@ func (m *Manifest) launchValues(v Variant) []computed {
 		used := exprsOf(m.Constants, m.Autotune, m.NumWarps, m.NumStages, m.NumCTAs, m.Arguments, l)
 		steps := 1
 		if l != nil {
-			steps = len(l.starts())
+			steps = 0
+			for _, s := range l.starts() {
+				steps += l.most(s.step)
+			}
 		}
 		cost := m.workOf(m.Constants, m.Autotune, m.NumWarps, m.NumStages, m.NumCTAs, m.Arguments, l) + (1+len(m.Toggles))*len(used)
 		add(steps*cost, func(t trial) error { _, err := m.Specials(v.Name, t.dims, t.toggles, true); return err }, "constants")
@@ -181,9 +188,27 @@ func (m *Manifest) launchValues(v Variant) []computed {
 	for _, s := range l.starts() {
 		all = append(all, computed{
 			func(n *strict.Node) *strict.Node { return s.place(n.Child(at...)).Child("grid") },
-			m.workOf(s.Start),
-			func(t trial) error { _, err := s.geometry(m.Env(t.dims, t.toggles)); return err },
+			l.most(s.step) * m.workOf(s.Start),
+			func(t trial) error {
+				return l.inEachRound(s.step, m.Env(t.dims, t.toggles), func(env Env) error { _, err := s.geometry(env); return err })
+			},
 		})
+	}
+	for i := range l.Steps {
+		s := &l.Steps[i]
+		if len(s.Scalars) == 0 {
+			continue
+		}
+		all = append(all, computed{
+			func(n *strict.Node) *strict.Node { return itemOf(n.Child(at...).Child("steps"), i).Child("scalars") },
+			l.most(i) * m.workOf(s.Scalars),
+			func(t trial) error {
+				return l.inEachRound(i, m.Env(t.dims, t.toggles), func(env Env) error { _, err := stepIn{s, env, ""}.scalars(); return err })
+			},
+		})
+	}
+	if slices.ContainsFunc(l.Steps, func(s Step) bool { return s.Repeat != nil }) {
+		add(maxLaunched+m.workOf(mapped(l.Steps, func(s Step) *Loop { return s.Repeat })), func(t trial) error { return l.starting(m.Env(t.dims, t.toggles)) }, append(slices.Clone(at), "steps")...)
 	}
 	scratch := m.ScratchOf(v.Name)
 	add(m.workOf(scratch), func(t trial) error { return m.scratchSize(scratch, t) }, "scratch")

@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	for _, text := range []string{
-		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodSteps, goodChoice, gather, byValue, descriptorManifest,
+		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodSteps, goodLoop, goodChoice, gather, byValue, descriptorManifest,
 		strings.Replace(gather, "dtype: f32, access: in, shape: [V, D], init: {scale: 0.02}", "access: in, shape: [V], fields: [{name: d, dtype: f16, init: -1..1}, {name: q, dtype: int4, count: D}]", 1),
 		strings.Replace(goodDevice, "limits: {D: 64", "limits: {S: 1..7 step 9999999999|8..999 step 13, D: 64", 1),
 		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
@@ -140,8 +140,8 @@ func useAt(t *testing.T, m *Manifest, variant string, shape Shape, toggles map[s
 			t.Errorf("%s: %d steps: %v", shape, len(steps), err)
 		}
 		for _, k := range m.Kernels(variant) {
-			if _, err := ParseEntry(k.Entry); err != nil || len(m.Parameters(k.Args)) != len(k.Args) {
-				t.Errorf("%s with %v: %d parameters: %v", k.Entry, k.Args, len(m.Parameters(k.Args)), err)
+			if _, err := ParseEntry(k.Entry); err != nil || len(m.Parameters(k.Args, k.Scalars...)) != len(k.Args) {
+				t.Errorf("%s with %v: %d parameters: %v", k.Entry, k.Args, len(m.Parameters(k.Args, k.Scalars...)), err)
 			}
 		}
 		for _, a := range m.ScratchOf(variant) {

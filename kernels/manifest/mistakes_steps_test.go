@@ -64,7 +64,7 @@ var stepMistakes = []mistake{
 		`kernel.yaml:17:75: launch.steps[0].args[3]: "partail" is neither an argument nor scratch (write one of q, state, o, n, p, partial, done)`,
 	}},
 	{"step with an unknown field", goodSteps, "{memset: done, value: 1}", "{memset: done, bytes: 1}", []string{
-		"kernel.yaml:18:22: launch.steps[1].bytes: unknown field (known here: args, block, carveout, cluster, constants, cooperative, copy, entry, grid, max_threads, memset, num_stages, num_warps, priority, programmatic, shared_memory, to, value)",
+		"kernel.yaml:18:22: launch.steps[1].bytes: unknown field (known here: args, block, carveout, cluster, constants, cooperative, copy, entry, grid, max_threads, memset, num_stages, num_warps, priority, programmatic, repeat, scalars, shared_memory, to, value)",
 	}},
 	{"step at a shape", goodSteps, `"roundup(S, 2)"`, "S - 96", []string{
 		`kernel.yaml:19:41: launch.steps[2].grid[0]: "S - 96" is -64 at shape small, S=32 D=64 (make it 1 or more)`,

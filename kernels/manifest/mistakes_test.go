@@ -105,7 +105,7 @@ type mistake struct {
 }
 
 func TestMistakes(t *testing.T) {
-	for _, tt := range slices.Concat(fieldMistakes, valueMistakes, variantMistakes, deviceMistakes, mapMistakes, stepMistakes, chooseMistakes, pythonMistakes, weightMistakes) {
+	for _, tt := range slices.Concat(fieldMistakes, valueMistakes, variantMistakes, deviceMistakes, mapMistakes, stepMistakes, loopMistakes, chooseMistakes, pythonMistakes, weightMistakes) {
 		t.Run(tt.name, func(t *testing.T) {
 			if !strings.Contains(tt.base, tt.old) {
 				t.Fatalf("the good manifest has no %q", tt.old)
@@ -122,7 +122,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestGoodBases(t *testing.T) {
-	for name, text := range map[string]string{"cpu": goodCPU, "cuda": goodCUDA, "device": goodDevice, "command": goodCommand, "map": goodMap, "steps": goodSteps, "choice": goodChoice, "python": goodPython} {
+	for name, text := range map[string]string{"cpu": goodCPU, "cuda": goodCUDA, "device": goodDevice, "command": goodCommand, "map": goodMap, "steps": goodSteps, "loop": goodLoop, "choice": goodChoice, "python": goodPython} {
 		if _, err := Parse("kernel.yaml", []byte(text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -24,13 +24,17 @@ const (
 )
 
 // Parameters returns what a kernel with these arguments is launched with, in order; nil means all
-// arguments of the manifest.
-func (m *Manifest) Parameters(args []string) []Parameter {
+// arguments of the manifest. Its step may have scalars in addition to these.
+func (m *Manifest) Parameters(args []string, own ...StepScalar) []Parameter {
 	var l parameterList
 	if args == nil {
 		args = m.passed()
 	}
 	for _, name := range args {
+		if i := slices.IndexFunc(own, func(s StepScalar) bool { return s.Name == name }); i >= 0 {
+			l.add(name, string(own[i].DType), own[i].DType.Size(), own[i].DType.Size())
+			continue
+		}
 		a, known := m.passable(name)
 		if !known {
 			continue // Parse has refused it

@@ -47,6 +47,7 @@ func TestReference(t *testing.T) {
 			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}, scratch: [{name: partial, dtype: f32, shape: [B, H, S, D]}]" +
 				", launch: {steps: [{copy: q, to: o}, {grid: [1], block: [1], args: [q, partial]}]}}",
 			"{" + cuda + steps + ", launch: {grid: [1], block: [1], args: [o, partial]}}",
+			"{" + cuda + steps + ", launch: {steps: [{repeat: {name: s, count: 2}, grid: [8], block: [1], scalars: [{name: half, dtype: i32, value: s}], args: [q, o, half]}, {entry: g, grid: [1], block: [1], args: [q, partial]}]}}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, struct: inner}]}, {name: inner, access: struct, fields: [{name: a, dtype: f32, value: S}]}, " + q + ", " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: in, shape: [S], fields: [{name: a, dtype: u8, init: any}]}, " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: out, shape: [S], fields: [{name: a, dtype: u8, tolerance: {abs: 1, rel: 1}}]}, " + o + "]}",

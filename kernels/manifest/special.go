@@ -93,20 +93,31 @@ func (m *Manifest) Specials(variant string, dims Dims, toggles map[string]int, e
 		}
 	}
 	var all []Special
-	for _, step := range m.stepsOf(v) {
+	for step, err := range unroll(m.stepsOf(v), env) {
+		if err != nil {
+			return nil, err
+		}
 		if !step.kernel() {
 			continue
 		}
 		s := Special{Entry: step.Entry, Toggles: values, Spoken: spoken, Configuration: configuration, Exact: exact}
-		if err := m.specialise(&s, step, env); err != nil {
+		if err := m.specialise(&s, *step.Step, step.env); err != nil {
+			return nil, step.in(err)
+		}
+		own, err := step.scalars()
+		if err != nil {
 			return nil, err
 		}
 		for _, name := range step.Args {
+			if i := slices.IndexFunc(own, func(s ScalarAt) bool { return s.Name == name }); i >= 0 {
+				s.Arguments = append(s.Arguments, own[i].special(exact))
+				continue
+			}
 			a, ok := m.passable(name)
 			if !ok {
 				return nil, fmt.Errorf("%q is neither an argument nor scratch", name)
 			}
-			known, err := m.specialArgument(a, env, dims, values, exact)
+			known, err := m.specialArgument(a, step.env, dims, values, exact)
 			if err != nil {
 				return nil, err
 			}
@@ -185,6 +196,16 @@ func (m *Manifest) specialArgument(a *Argument, env Env, dims Dims, toggles map[
 		known.Shape, err = m.ShapeOf(a, dims, toggles)
 	}
 	return known, err
+}
+
+// special returns what is known about a step's own scalar.
+func (s ScalarAt) special(exact bool) SpecialArgument {
+	known := SpecialArgument{Name: s.Name}
+	known.Type, known.Hint = scalarSpecial(s.DType, s.Value)
+	if exact {
+		known.Value = &s.Value
+	}
+	return known
 }
 
 func scalarSpecial(d DType, value float64) (kind, hint string) {

@@ -16,25 +16,27 @@ const maxSteps = 32
 type Step struct {
 	Entry string `yaml:"entry" eg:"combine" default:"(the manifest's)" doc:"Kernel function of the step, by its name in the source."`
 	Start
-	Programmatic bool      `yaml:"programmatic" eg:"false" default:"false" doc:"Programmatic dependent launch (sm_90 and later): the kernel may start before the kernel of the step before it has ended, and waits for its memory by cudaGridDependencySynchronize(). Not for the first kernel of a launch: one launch never overlaps the next."`
-	Constants    Constants `yaml:"constants" eg:"{BLOCK: 64}" doc:"compiler: triton: constants of this kernel, over those of the manifest."`
-	NumWarps     *Expr     `yaml:"num_warps" eg:"8" default:"(the manifest's)" bounds:"1 to 32" doc:"compiler: triton: number of warps of a block of this kernel."`
-	NumStages    *Expr     `yaml:"num_stages" eg:"2" default:"(the manifest's)" bounds:"1 to 16" doc:"compiler: triton: number of stages of software pipelines of this kernel."`
-	Memset       string    `yaml:"memset" eg:"partial" doc:"Instead of a kernel: set all bytes of this scratch array or output to value."`
-	Value        int       `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"Value of each byte, for memset."`
-	Copy         string    `yaml:"copy" eg:"partial" doc:"Instead of a kernel: copy the first elements of this array to the array that to names."`
-	To           string    `yaml:"to" eg:"o" default:"(required for a copy)" doc:"Scratch array or output that the copy writes, of the same format."`
+	Repeat       *Loop        `yaml:"repeat" eg:"{name: s, count: log2(S)}" default:"(once)" doc:"Repeats this step, or this one and those after it, with a counter that their grids, blocks, scalars and constants may use."`
+	Scalars      []StepScalar `yaml:"scalars" eg:"[{name: half, dtype: i32, value: 2**s}]" bounds:"(up to 64)" doc:"Scalars that only this kernel needs, such as the distance of a pass. The args of the step name them."`
+	Programmatic bool         `yaml:"programmatic" eg:"false" default:"false" doc:"Programmatic dependent launch (sm_90 and later): the kernel may start before the kernel of the step before it has ended, and waits for its memory by cudaGridDependencySynchronize(). Not for the first kernel of a launch: one launch never overlaps the next."`
+	Constants    Constants    `yaml:"constants" eg:"{BLOCK: 64}" doc:"compiler: triton: constants of this kernel, over those of the manifest."`
+	NumWarps     *Expr        `yaml:"num_warps" eg:"8" default:"(the manifest's)" bounds:"1 to 32" doc:"compiler: triton: number of warps of a block of this kernel."`
+	NumStages    *Expr        `yaml:"num_stages" eg:"2" default:"(the manifest's)" bounds:"1 to 16" doc:"compiler: triton: number of stages of software pipelines of this kernel."`
+	Memset       string       `yaml:"memset" eg:"partial" doc:"Instead of a kernel: set all bytes of this scratch array or output to value."`
+	Value        int          `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"Value of each byte, for memset."`
+	Copy         string       `yaml:"copy" eg:"partial" doc:"Instead of a kernel: copy the first elements of this array to the array that to names."`
+	To           string       `yaml:"to" eg:"o" default:"(required for a copy)" doc:"Scratch array or output that the copy writes, of the same format."`
 }
 
 func (s *Step) ValidateStrict(n *strict.Node) {
 	switch {
 	case n.Has("memset"):
-		onlyFields(n, "memset", "value")
+		onlyFields(n, "memset", "value", "repeat")
 		if n.Clean() && (s.Value < 0 || s.Value > 255) {
 			n.Child("value").Errorf("%d is no byte (write 0 to 255)", s.Value)
 		}
 	case n.Has("copy"):
-		onlyFields(n, "copy", "to")
+		onlyFields(n, "copy", "to", "repeat")
 		if !n.Has("to") {
 			n.Child("to").Errorf("is required for a copy (write the scratch or the output that it fills, e.g. to: o)")
 		}
@@ -62,9 +64,10 @@ func onlyFields(n *strict.Node, fields ...string) {
 
 // A StepAt is a step for one problem size, with all defaults filled in.
 type StepAt struct {
-	Entry       string   // of a kernel
-	Args        []string // of a kernel: arguments and scratch
-	Geometry             // of a kernel
+	Entry       string     // of a kernel
+	Args        []string   // of a kernel: arguments, scratch and scalars
+	Scalars     []ScalarAt // that only this kernel gets, with their values
+	Geometry               // of a kernel
 	Cooperative bool
 
 	Programmatic bool // it may start before the step before it has ended
@@ -93,13 +96,20 @@ func (m *Manifest) Steps(variant string, dims Dims, toggles map[string]int) ([]S
 
 func (m *Manifest) stepsAt(v Variant, env Env) ([]StepAt, error) {
 	var all []StepAt
-	for _, s := range m.stepsOf(v) {
-		at := StepAt{Entry: s.Entry, Args: s.Args, Cooperative: s.Cooperative, Programmatic: s.Programmatic, Priority: s.Priority, Memset: s.Memset, Value: byte(s.Value), Copy: s.Copy, To: s.To}
+	for s, err := range unroll(m.stepsOf(v), env) {
+		if err != nil {
+			return nil, err
+		}
+		at := StepAt{Entry: s.Entry, Args: s.Args, Cooperative: s.Cooperative, Priority: s.Priority, Memset: s.Memset, Value: byte(s.Value), Copy: s.Copy, To: s.To}
 		if s.kernel() {
-			var err error
-			if at.Geometry, err = s.geometry(env); err != nil {
+			if at.Geometry, err = s.geometry(s.env); err != nil {
+				return nil, s.in(err)
+			}
+			if at.Scalars, err = s.scalars(); err != nil {
 				return nil, err
 			}
+			// The first kernel of a loop follows nothing in its first round, if the loop begins the launch.
+			at.Programmatic = s.Programmatic && len(all) > 0 && all[len(all)-1].Kernel()
 		}
 		all = append(all, at)
 	}
@@ -136,8 +146,9 @@ func (s StepAt) Kernel() bool { return s.Memset == "" && s.Copy == "" }
 
 // A StepKernel is a kernel with the arguments that a step passes to it.
 type StepKernel struct {
-	Entry string
-	Args  []string
+	Entry   string
+	Args    []string
+	Scalars []StepScalar // that are not arguments of the manifest
 }
 
 // Kernels returns the kernels of a variant's launch, in order. A kernel that is launched twice in
@@ -146,9 +157,12 @@ func (m *Manifest) Kernels(variant string) []StepKernel {
 	v, _ := m.Variant(variant)
 	var all []StepKernel
 	for _, s := range m.stepsOf(v) {
-		same := func(c StepKernel) bool { return c.Entry == s.Entry && slices.Equal(c.Args, s.Args) }
+		same := func(c StepKernel) bool {
+			return c.Entry == s.Entry && slices.Equal(c.Args, s.Args) &&
+				slices.EqualFunc(c.Scalars, s.Scalars, func(a, b StepScalar) bool { return a.Name == b.Name && a.DType == b.DType })
+		}
 		if s.kernel() && !slices.ContainsFunc(all, same) {
-			all = append(all, StepKernel{s.Entry, s.Args})
+			all = append(all, StepKernel{s.Entry, s.Args, s.Scalars})
 		}
 	}
 	return all
@@ -212,6 +226,7 @@ func (c *checker) checkSteps() {
 	}
 	c.launches(func(l *Launch, at *strict.Node) {
 		list := at.Child("steps")
+		c.checkLoops(l, list)
 		for i, s := range l.Steps {
 			switch place := itemOf(list, i); {
 			case s.Memset != "":
@@ -231,6 +246,7 @@ func (c *checker) checkSteps() {
 			at := s.place(at).Child("programmatic")
 			switch {
 			case s.step < 0 || !l.Steps[s.step].Programmatic:
+			case followed(l.Steps, s.step):
 			case i == 0:
 				c.errorf(at, "the first kernel of a launch waits for all of the launch before it (delete it, or write it in a later step)")
 			case starts[i-1].step != s.step-1:
@@ -238,14 +254,28 @@ func (c *checker) checkSteps() {
 			}
 		}
 		for _, s := range starts {
+			var step *Step
+			if s.step >= 0 {
+				step = &l.Steps[s.step]
+			}
 			for k, name := range s.Args {
-				if _, ok := c.m.passable(name); !ok {
-					c.errorf(itemOf(s.place(at).Child("args"), k), "%q is neither an argument nor scratch (write one of %s)", name, strings.Join(c.m.passables(), ", "))
+				_, ok := c.m.passable(name)
+				if !ok && step != nil {
+					_, ok = step.own(name)
+				}
+				if !ok {
+					c.errorf(itemOf(s.place(at).Child("args"), k), "%q is neither an argument nor scratch (write one of %s)", name, c.passablesOf(step))
 				}
 			}
 		}
 		c.checkOutputs(l, starts, at)
 	})
+}
+
+// followed reports whether a step begins a loop that ends with a kernel: from the second round on, it follows that one.
+func followed(steps []Step, i int) bool {
+	l := steps[i].Repeat
+	return l != nil && i+l.Steps <= len(steps) && steps[i+l.Steps-1].kernel()
 }
 
 // checkFilled checks that a memset or a copy writes only what a launch may write.

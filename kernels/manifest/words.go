@@ -40,6 +40,19 @@ func checkOperand(at reporter, name string) {
 	checkIdentifier(at, name)
 }
 
+// IsArgument reports whether an argument may have this name.
+func IsArgument(name string) bool {
+	return identifier.MatchString(name) && !slices.Contains(keywords, name)
+}
+
+// IsOperand reports whether a dim or a toggle may have this name.
+func IsOperand(name string) bool {
+	return IsArgument(name) && !slices.Contains(expressionWords, name) && functions[name].call == nil
+}
+
+// IsParameter reports whether a constant of a Triton kernel may have this name.
+func IsParameter(name string) bool { return pythonName.MatchString(name) }
+
 // A reporter is a place in the file: a node, or the key of a pair.
 type reporter interface {
 	Errorf(format string, args ...any)

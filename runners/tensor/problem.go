@@ -103,9 +103,7 @@ func Outline(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int)
 	if m.Reference != nil {
 		for _, name := range m.Reference.Dims {
 			value, _ := shape.Dims.Get(name) // a dim of every shape, or the manifest was refused
-			dim := Arg{Name: name, DType: manifest.DimType, Access: manifest.Scalar, Elements: 1, Scales: -1}
-			dim.set(float64(value))
-			p.dims = append(p.dims, dim)
+			p.dims = append(p.dims, Scalar(name, manifest.DimType, float64(value)))
 		}
 	}
 	for i, a := range m.Arguments {
@@ -211,6 +209,13 @@ func (p *Problem) draw(a *Arg, dist distribution.Kind, seed uint64) error {
 	scales.Real, scales.Original = q.Scales, q.Scales
 	Encode(scales.DType, scales.Bytes, q.Scales)
 	return nil
+}
+
+// Scalar returns a scalar that is no argument of the manifest.
+func Scalar(name string, d manifest.DType, value float64) Arg {
+	a := Arg{Name: name, DType: d, Access: manifest.Scalar, Elements: 1, Scales: -1}
+	a.set(value)
+	return a
 }
 
 func (a *Arg) set(value float64) {

@@ -223,14 +223,14 @@ func (d *desk) expected(p *tensor.Problem, original bool) (want [][]float64, err
 
 // fresh runs the candidate on a case in a fresh process.
 func (d *desk) fresh(in *drawer, c runners.Case, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
-	return d.last(in, c.Distribution, []uint64{c.Seed}, evidence)
+	return d.lastInPlace(in, c.Distribution, []uint64{c.Seed}, evidence)
 }
 
 // again runs the case after a different one in the same process. If the bits differ from the first
 // launch's, the kernel is either not deterministic, or depends on what the earlier launch left
 // behind.
 func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][]byte) (*gates.Failure, error) {
-	used, failure, err := d.last(in, c.Distribution, []uint64{c.Seed + 1<<40, c.Seed}, evidence)
+	used, failure, err := d.lastInPlace(in, c.Distribution, []uint64{c.Seed + 1<<40, c.Seed}, evidence)
 	if err != nil || failure != nil {
 		return failure, err
 	}
@@ -247,30 +247,30 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has different bits than after a different input"}, nil
 }
 
-// last launches the candidate on several inputs in one process, and returns the outputs of the last
-// one.
-func (d *desk) last(in *drawer, dist distribution.Kind, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
+// lastInPlace launches the candidate on several inputs in one process, and returns the outputs of the last one. All inputs lie at
+// the same addresses, so that a kernel which remembers an address gives the output of the input before.
+func (d *desk) lastInPlace(in *drawer, dist distribution.Kind, seeds []uint64, evidence *gates.Case) (outputs [][]byte, failure *gates.Failure, err error) {
 	if err := runners.Spend(d.spent, gates.WorkInputs, func() error { return in.draw(dist, seeds) }); err != nil {
 		return nil, nil, err
 	}
-	var failure *gates.Failure
-	if err := runners.Spend(d.spent, gates.WorkLaunches, func() (err error) {
-		_, failure, err = d.candidate.launchOn(in.images[:len(seeds)])
-		return err
-	}); err != nil || failure != nil {
-		return nil, failure, err
+	images := slices.Clone(in.images[:len(seeds)])
+	for i := range images[1:] { // the table of addresses comes first
+		images[i+1] = slices.Concat(images[0][:8*len(in.args)], images[i+1][8*len(in.args):])
 	}
 	m := d.candidate.memory
-	outside := m.beyond()
-	for i := range seeds {
-		inputs, outsideSlot := in.layout.changed(in.slot(m, i), in.images[i], in.args)
-		if len(inputs) > 0 {
-			evidence.InputsChanged = inputs
-		}
-		outside = outside || outsideSlot
-	}
-	evidence.OutOfBounds = evidence.OutOfBounds || outside
-	return in.layout.Outputs(in.slot(m, len(seeds)-1)), nil, nil
+	err = runners.Spend(d.spent, gates.WorkLaunches, func() (err error) {
+		failure, err = d.candidate.launchInPlace(images, func(i int) {
+			slot := in.slot(m, 0)
+			inputs, outside := in.layout.changed(slot, images[i], in.args)
+			if len(inputs) > 0 {
+				evidence.InputsChanged = inputs
+			}
+			evidence.OutOfBounds = evidence.OutOfBounds || outside || m.beyond()
+			outputs = in.layout.Outputs(slot)
+		})
+		return err
+	})
+	return outputs, failure, err
 }
 
 // beside runs the baseline on the same input, by the same rules, and returns its outputs: the

@@ -23,6 +23,28 @@ func (c *child) launchOn(images [][]byte) (interleave.Times, *gates.Failure, err
 	return c.launch(len(images[0]), len(images))
 }
 
+// launchInPlace has one process run the kernel on the images one after the other, all of them at the same place: a program
+// that fills its buffers again does that. The function looks at the memory after each launch.
+func (c *child) launchInPlace(images [][]byte, look func(image int)) (*gates.Failure, error) {
+	if failure, err := c.ready(); err != nil || failure != nil {
+		return failure, err
+	}
+	c.memory.load(images[:1])
+	r, err := c.take()
+	if err != nil {
+		return nil, err
+	}
+	defer r.end()
+	for i, image := range images {
+		c.memory.load([][]byte{image})
+		if _, failure, err := c.execute(r, 0, len(image), 1); err != nil || failure != nil {
+			return failure, err
+		}
+		look(i)
+	}
+	return nil, nil
+}
+
 // launchEach has one process run the kernel on the images one after the other, and
 // returns the median time of the launches but the first, which brings the code in. An image
 // is put into the memory when the launch before it has answered and what that one wrote was

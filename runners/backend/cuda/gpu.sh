@@ -140,7 +140,7 @@ for step in $steps; do
   # Triton kernels of a Python package, with decorators, several functions and helpers.
   tritonpkg) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/tritonpkg ../../../bin/gpu/cuda.test -test.v -test.run "TritonPackageOnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # The examples that need a GPU, each with its honest and its wrong change.
-  examples) for example in softmax-cuda matmul-tma sum-steps layernorm-triton; do
+  examples) for example in softmax-cuda matmul-tma sum-steps walsh-loop layernorm-triton; do
       for change in faster wrong; do
         repo=$results/example-$example-$change want=PASS
         if [ $change = wrong ]; then want="DEFER correctness"; fi

@@ -129,7 +129,7 @@ func mismatched(c *toolchain.Cubin, m *manifest.Manifest, variant string) *misma
 	}
 	entries := m.Entries(variant)
 	for _, k := range m.Kernels(variant) {
-		if differs := compareParameters(c.Kernels[slices.Index(entries, k.Entry)], m.Parameters(k.Args)); differs != nil {
+		if differs := compareParameters(c.Kernels[slices.Index(entries, k.Entry)], m.Parameters(k.Args, k.Scalars...)); differs != nil {
 			return differs
 		}
 	}

@@ -9,6 +9,7 @@
 #   triton    Triton without torch, in two versions whose machine code differs in form
 #   numpy     NumPy, for references in Python; a Python that has NumPy already needs none
 #   cutedsl   CuTe DSL in a separate Python environment, for the example that is compiled by a command
+#   schemathesis   requests from an OpenAPI description, and a validator of descriptions, in a separate Python environment
 #
 #   KERNELGATE_PYTHON   the Python that it is for (python3)
 #
@@ -20,7 +21,7 @@ cannot() {
 	say "$*"
 	exit 3
 }
-usage="usage: fetch-python.sh triton|numpy|cutedsl [--check]"
+usage="usage: fetch-python.sh triton|numpy|cutedsl|schemathesis [--check]"
 
 case "$#:${2-}" in
 1:) check= ;;
@@ -42,6 +43,10 @@ numpy)
 cutedsl)
 	name="CuTe DSL" versions=4.8.1 size="about 105 MB, 300 MB unpacked"
 	otherwise="or leave it: one example is not compiled then"
+	;;
+schemathesis)
+	name=Schemathesis versions=4.32.5 size="about 20 MB, 80 MB unpacked"
+	otherwise="or leave it: make test-long does not send random requests to the server then"
 	;;
 -h | --help)
 	echo "$usage; prints the folders it made"
@@ -82,8 +87,10 @@ pins() {
 			typing-extensions==4.16.0 --hash=sha256:481caa481374e813c1b176ada14e97f1f67a4539ce9cfeb3f350d78d6370c2e8
 		PINS
 		;;
+	schemathesis-4.32.5) cat "$here/fetch-schemathesis.txt" ;;
 	esac
 }
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # unpack PACKAGE's wheels into a folder.
 unpack() {
@@ -114,7 +121,8 @@ install_numpy() {
 	chmod -R u+w,a+rX "$1"
 	"$python" -I -m compileall -q "$1/numpy" >/dev/null 2>&1 || true
 }
-install_cutedsl() {
+# environment FOLDER CHECK installs the wheels into a separate Python environment, and runs CHECK in it.
+environment() {
 	"$python" -m venv --without-pip "$1" >"$partial/log" 2>&1 ||
 		cannot "$python cannot make an environment ($(tail -n1 "$partial/log")); install python3-venv, $otherwise"
 	"$python" -m pip install --quiet --no-deps --only-binary=:all: --require-hashes --retries 2 --ignore-installed --no-warn-script-location \
@@ -122,9 +130,11 @@ install_cutedsl() {
 		cannot "the wheels could not be installed ($(grep -m1 '^ERROR' "$partial/log" || tail -n1 "$partial/log"));" \
 			"check the network and pip's index, use Python 3.11 to 3.14, $otherwise"
 	chmod -R u+w,a+rX "$1"
-	"$1/bin/python" -I -c 'import cutlass.cute' >"$partial/log" 2>&1 ||
+	"$1/bin/python" -I -c "$2" >"$partial/log" 2>&1 ||
 		cannot "it does not run here ($(tail -n1 "$partial/log")); $otherwise"
 }
+install_cutedsl() { environment "$1" 'import cutlass.cute'; }
+install_schemathesis() { environment "$1" 'import schemathesis, openapi_spec_validator'; }
 
 python=${KERNELGATE_PYTHON:-python3}
 [[ -n ${XDG_CACHE_HOME-}${HOME-} ]] || cannot "neither HOME nor XDG_CACHE_HOME is set; set one of them"

@@ -43,6 +43,7 @@ func TestFetchPython(t *testing.T) {
 		{"triton", "Triton", []string{"3.6.0", "3.9.0"}, "the wheel could not be downloaded", "triton/backends/nvidia/bin/ptxas"},
 		{"numpy", "NumPy", []string{"2.4.6"}, "the wheel could not be downloaded", ""},
 		{"cutedsl", "CuTe DSL", []string{"4.8.1"}, "the wheels could not be installed", "bin/python"},
+		{"schemathesis", "Schemathesis", []string{"4.32.5"}, "the wheels could not be installed", "bin/python"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,9 +55,9 @@ func TestFetchPython(t *testing.T) {
 				status int
 				says   string
 			}{
-				{"wrong usage", nil, []string{c.name, "--what"}, 2, "usage: fetch-python.sh triton|numpy|cutedsl [--check]"},
-				{"no package", nil, nil, 2, "usage: fetch-python.sh triton|numpy|cutedsl [--check]"},
-				{"a package that is not known", nil, []string{"torch"}, 2, "usage: fetch-python.sh triton|numpy|cutedsl [--check]"},
+				{"wrong usage", nil, []string{c.name, "--what"}, 2, "usage: fetch-python.sh triton|numpy|cutedsl|schemathesis [--check]"},
+				{"no package", nil, nil, 2, "usage: fetch-python.sh triton|numpy|cutedsl|schemathesis [--check]"},
+				{"a package that is not known", nil, []string{"torch"}, 2, "usage: fetch-python.sh triton|numpy|cutedsl|schemathesis [--check]"},
 				{"not there", nil, []string{c.name, "--check"}, 3, "no " + c.called + " " + c.versions[0] + " in " + f.cache},
 				{"no network", []string{"FAKE_PIP_FAILS=1"}, []string{c.name}, 3, c.offline + " (ERROR: no such host); check the network and pip's index"},
 				{"no Python", []string{"KERNELGATE_PYTHON=/nowhere/python3"}, []string{c.name}, 3, "/nowhere/python3 not found; install python3 with pip"},

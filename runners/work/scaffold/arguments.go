@@ -36,11 +36,38 @@ func dimsOf(all []parameter) []string {
 
 // operand is a parameter's name as a dim. Some names mean something else in an expression.
 func operand(name string) string {
-	if slices.Contains([]string{"min", "max", "ceil", "floor", "sqrt", "ceildiv", "roundup", "pow2ceil", "log2", "pow", "and", "or", "not", "in", "let", "if", "else", "nil", "true", "false", "matches", "contains", "startsWith", "endsWith"}, name) {
+	if !manifest.IsOperand(name) {
 		return name + "_"
 	}
 	return name
 }
+
+// maxArguments is how many arguments a manifest has at most.
+const maxArguments = 64
+
+// named gives parameters names that a manifest can have: different ones, none that is the entry's, and no words of C or YAML.
+func (d *draft) named(entry string, all []parameter) []parameter {
+	if len(all) > maxArguments {
+		d.doubted = append(d.doubted, Guess{doubt: inArrays, What: fmt.Sprintf("arguments: the function has %d parameters, and a manifest at most %d: these are the first", len(all), maxArguments)})
+		d.line("# TODO: the function has %d parameters, and a manifest has at most %d: these are the first", len(all), maxArguments)
+		all = all[:maxArguments]
+	}
+	all = slices.Clone(all)
+	used := map[string]bool{entry: true}
+	for i := range all {
+		p := &all[i]
+		if name := p.name; !manifest.IsArgument(name) || used[name] || used[operand(name)] || emptyWord.MatchString(name) {
+			if name = notInIdentifier.ReplaceAllString(name, "_") + "_"; used[name] || used[operand(name)] || !manifest.IsArgument(name) {
+				name = fmt.Sprintf("argument%d", i)
+			}
+			p.guessed, p.name = strings.TrimPrefix(p.guessed+fmt.Sprintf("; the source calls it %s", p.name), "; "), name
+		}
+		used[p.name], used[operand(p.name)] = true, true
+	}
+	return all
+}
+
+var notInIdentifier = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
 // arguments writes the parameters of a kernel, and shapes for the sizes among them, which it returns.
 func (d *draft) arguments(all []parameter) []string {
@@ -55,7 +82,11 @@ func (d *draft) arguments(all []parameter) []string {
 		}
 	}
 	if !slices.ContainsFunc(all, func(p parameter) bool { return p.access == manifest.Out || p.access == manifest.InOut }) {
-		d.doubt(inArrays, "  - {name: output, dtype: f32, access: out, shape: ["+axes[0]+"]}", "the kernel has no array: what does it write?")
+		output := "output"
+		for slices.ContainsFunc(all, func(p parameter) bool { return p.name == output }) {
+			output += "_"
+		}
+		d.doubt(inArrays, "  - {name: "+output+", dtype: f32, access: out, shape: ["+axes[0]+"]}", "the kernel has no array: what does it write?")
 	}
 	d.doubt(inLimits, "tolerance: {abs: 0.001, rel: 0.001}", "how far an element may be off")
 	d.line("shapes:")
@@ -81,6 +112,9 @@ func (d *draft) sizes(name string, dims []string, other, last int) {
 }
 
 func (d *draft) scalar(p parameter, dims []string) {
+	if p.dtype == manifest.E4M3 || p.dtype == manifest.E5M2 || p.dtype == manifest.E2M1 {
+		p.guessed, p.dtype, p.use = strings.TrimPrefix(p.guessed+fmt.Sprintf("; no scalar is %s, so this is its byte", p.dtype), "; "), manifest.U8, aSwitch
+	}
 	written := func(value string) string {
 		return fmt.Sprintf("  - {name: %s, dtype: %s, access: scalar, value: %s}", p.name, p.dtype, value)
 	}

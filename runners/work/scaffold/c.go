@@ -12,12 +12,20 @@ import (
 
 // fromC describes a function of a C or C++ file.
 func fromC(file, text, entry string) (*draft, error) {
-	all, static := functionsIn(text, false), false
-	if len(all) == 0 {
-		all, static = functionsIn(text, true), true
+	var all []function
+	static := false
+	for _, arrays := range []bool{true, false} { // rather a static function with an array than another without
+		for _, static = range []bool{false, true} {
+			if all = functionsIn(text, static, arrays); len(all) > 0 {
+				break
+			}
+		}
+		if len(all) > 0 {
+			break
+		}
 	}
 	if len(all) == 0 {
-		return nil, usage.Errorf("%s defines no function that takes an array (a function void f(...) {)", file)
+		return nil, usage.Errorf("%s defines no function (void f(...) { at the beginning of a line)", file)
 	}
 	if entry == "" { // a kernel returns nothing
 		slices.SortStableFunc(all, func(a, b function) int { return toInt(a.returns) - toInt(b.returns) })
@@ -32,16 +40,16 @@ func fromC(file, text, entry string) (*draft, error) {
 	case f.template != "":
 		d.doubt(inTypes, fmt.Sprintf("entry: %s<%s>", f.name, strings.Join(defaults(f.template), ", ")), "its template arguments")
 	case static:
-		d.doubt(inArrays, "entry: "+f.name, "it is static, and a build calls what the linker knows: take static away, or name a source that includes the file and calls it")
+		d.doubt(inArrays, "entry: "+word(f.name), "it is static, and a build calls what the linker knows: take static away, or name a source that includes the file and calls it")
 	case len(all) > 1 && entry == "":
-		d.doubt(inArrays, "entry: "+f.name, fmt.Sprintf("the first of %d functions in the file", len(all)))
+		d.doubt(inArrays, "entry: "+word(f.name), fmt.Sprintf("the first of %d functions in the file", len(all)))
 	default:
-		d.line("entry: %s", f.name)
+		d.line("entry: %s", word(f.name))
 	}
 	d.line("source: %s", filepath.Base(file))
 	d.line("flags: [-O2]")
-	dims := d.arguments(f.parameters)
-	d.pythonReference(f.parameters, dims)
+	parameters := d.named(f.name, f.parameters)
+	d.pythonReference(parameters, d.arguments(parameters))
 	d.next = []string{"kernelgate policy lint .", "kernelgate check " + d.name}
 	return d, nil
 }

@@ -28,9 +28,10 @@ func fromCUDA(file, text, entry string) (*draft, error) {
 	d.line("source: %s", filepath.Base(file))
 	d.doubt(inLimits, "arch: [sm_80, sm_89, sm_90]", "the GPUs that it is for")
 	d.flags(text)
-	dims := d.arguments(k.parameters)
+	parameters := d.named(k.name, k.parameters)
+	dims := d.arguments(parameters)
 	d.launch(k, dims, plain(text))
-	d.pythonReference(k.parameters, dims)
+	d.pythonReference(parameters, dims)
 	return d, nil
 }
 
@@ -58,9 +59,9 @@ func (d *draft) entry(k *function, kernels int, asked, text string) {
 		}
 		d.doubt(inTypes, fmt.Sprintf("entry: %s<%s>", k.name, strings.Join(defaults(k.template), ", ")), "its template arguments")
 	case kernels > 1 && asked == "":
-		d.doubt(inArrays, "entry: "+k.name, fmt.Sprintf("the first of %d kernels in the file", kernels))
+		d.doubt(inArrays, "entry: "+word(k.name), fmt.Sprintf("the first of %d kernels in the file", kernels))
 	default:
-		d.line("entry: %s", k.name)
+		d.line("entry: %s", word(k.name))
 	}
 }
 
@@ -117,6 +118,9 @@ var (
 // launch guesses the grid from how the body computes its place: by elements, by rows, or in two dimensions.
 func (d *draft) launch(k *function, dims []string, text string) {
 	threads := k.threads
+	if threads > 1024 { // more than a block can have
+		threads = 0
+	}
 	for _, m := range blockMacro.FindAllStringSubmatch(text, -1) {
 		if n, _ := strconv.Atoi(m[2]); threads == 0 && n >= 1 && n <= 1024 && strings.Contains(k.body, m[1]) {
 			threads = n

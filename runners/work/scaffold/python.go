@@ -152,9 +152,9 @@ func fromTriton(file string, all []pythonFunction, entry string) (*draft, error)
 	d := &draft{kind: "a Triton kernel", name: nameOf(k.Name), mode: manifest.ModeCUDA, folder: filepath.Dir(file), sources: root, rooted: true}
 	d.line("version: 1\nname: %s\nmode: cuda\ncompiler: triton", d.name)
 	if len(all) > 1 && entry == "" {
-		d.guess("entry: "+k.Name, fmt.Sprintf("the first of %d kernels in the file", len(all)))
+		d.guess("entry: "+word(k.Name), fmt.Sprintf("the first of %d kernels in the file", len(all)))
 	} else {
-		d.line("entry: %s", k.Name)
+		d.line("entry: %s", word(k.Name))
 	}
 	d.line("source: %s", filepath.ToSlash(source))
 	if skipped := importingPackages(root, source); len(skipped) > 0 {
@@ -167,7 +167,12 @@ func fromTriton(file string, all []pythonFunction, entry string) (*draft, error)
 		loads, stores := slices.Contains(k.Loads, p.Name), slices.Contains(k.Stores, p.Name)
 		switch {
 		case strings.HasSuffix(p.Annotation, "constexpr"):
-			if !slices.Contains(k.Heuristics, p.Name) {
+			switch {
+			case slices.Contains(k.Heuristics, p.Name):
+			case !manifest.IsParameter(p.Name):
+				d.doubted = append(d.doubted, Guess{doubt: inTypes, What: fmt.Sprintf("constants: a manifest cannot name %s: rename it in the source, in ASCII", p.Name)})
+				d.line("# TODO: constants: a manifest cannot name %s: rename it in the source, in ASCII", p.Name)
+			default:
 				constants = append(constants, p.Name)
 			}
 		case loads && stores:
@@ -184,6 +189,7 @@ func fromTriton(file string, all []pythonFunction, entry string) (*draft, error)
 	}
 	whole := function{parameters: parameters}
 	whole.haveOutput()
+	parameters = d.named(k.Name, parameters)
 	dims := d.arguments(parameters)
 	block := d.constants(constants, *k)
 	d.doubt(inLaunch, fmt.Sprintf("launch: {grid: [\"ceildiv(%s, %s)\"]}", strings.Join(dims[:min(len(dims), maxAxes)], "*"), block), "the number of programs: what the caller writes in kernel[grid]")
@@ -262,7 +268,7 @@ func (d *draft) constants(names []string, k pythonFunction) (block string) {
 		d.line("constants:")
 	}
 	for _, name := range names {
-		d.guess(fmt.Sprintf("  %s: %s", name, likely(name)), "its value, or an expression over the dims, such as pow2ceil(N)")
+		d.guess(fmt.Sprintf("  %s: %s", word(name), likely(name)), "its value, or an expression over the dims, such as pow2ceil(N)")
 	}
 	return block
 }
@@ -287,7 +293,7 @@ func (d *draft) autotune(tuned []string, k pythonFunction) {
 				value = fmt.Sprint(number)
 			}
 		}
-		values = append(values, name+": "+value)
+		values = append(values, word(name)+": "+value)
 	}
 	if len(values) == 0 {
 		d.guess("autotune: all", why)

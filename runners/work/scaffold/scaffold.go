@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -127,10 +128,21 @@ var notInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // nameOf is a kernel's name from whatever it is called.
 func nameOf(text string) string {
-	if name := strings.Trim(notInName.ReplaceAllString(text, "_"), "_.-"); name != "" {
+	if name := strings.Trim(notInName.ReplaceAllString(text, "_"), "_.-"); name != "" && !emptyWord.MatchString(name) {
 		return name
 	}
 	return "kernel"
+}
+
+// emptyWord is what YAML reads as nothing.
+var emptyWord = regexp.MustCompile(`(?i)^null$`)
+
+// word is a name as YAML has it.
+func word(name string) string {
+	if emptyWord.MatchString(name) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // A draft is a manifest on its way, line by line.

@@ -74,8 +74,9 @@ func kernelsIn(text string) []function {
 	return functionsOf(text, global.FindAllStringSubmatchIndex(text, -1), namedTypes(text))
 }
 
-// functionsIn finds the functions of a C source that take an array: those that the linker knows, or the static ones.
-func functionsIn(text string, static bool) []function {
+// functionsIn finds the functions of a C source: those that the linker knows, or the static ones. Those that take an array come
+// without the others; arraysOnly leaves the others out in any case.
+func functionsIn(text string, static, arraysOnly bool) []function {
 	text = plain(text)
 	var found [][]int
 	for _, at := range plainFunction.FindAllStringSubmatchIndex(text, -1) {
@@ -87,9 +88,16 @@ func functionsIn(text string, static bool) []function {
 		found = append(found, at)
 	}
 	all := functionsOf(text, found, namedTypes(text))
-	return slices.DeleteFunc(all, func(f function) bool {
+	withArrays := slices.DeleteFunc(slices.Clone(all), func(f function) bool {
 		return !slices.ContainsFunc(f.parameters, func(p parameter) bool { return p.access != manifest.Scalar })
 	})
+	if len(withArrays) == 0 && arraysOnly {
+		return nil
+	}
+	if len(withArrays) == 0 {
+		return all
+	}
+	return withArrays
 }
 
 func functionsOf(text string, found [][]int, types map[string]string) []function {
@@ -193,8 +201,17 @@ var (
 	vector     = regexp.MustCompile(`^(float|double|int|uint|half|__half|char|uchar|short|ushort|__nv_bfloat16)([234])$`)
 )
 
+// byMacro is an array that a macro declares, such as DATA_TYPE POLYBENCH_2D(A, N, M, n, m): what the macro makes of it is in a
+// header of the project.
+var byMacro = regexp.MustCompile(`^((?:[A-Za-z_][\w:]*[\s*]+)+)([A-Za-z_]\w*)\s*\(\s*([A-Za-z_]\w*)\s*(?:,[^()*]*)?\)$`)
+
 func parameterOf(text string, types map[string]string) parameter {
 	text, _, _ = strings.Cut(text, "=")
+	if m := byMacro.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
+		p := parameterOf(m[1]+"*"+m[3], types)
+		p.guessed = strings.TrimPrefix(p.guessed+"; "+m[2]+" is a macro that is not known here", "; ")
+		return p
+	}
 	constant := constWord.MatchString(text[:max(strings.IndexAny(text+"*", "*"), 0)])
 	words := strings.Join(strings.Fields(qualifiers.ReplaceAllString(brackets.ReplaceAllString(text, "*"), " ")), " ")
 	pointer := strings.Contains(words, "*")
@@ -260,9 +277,13 @@ func useOf(p parameter) use {
 	switch {
 	case !integer(p.dtype) && p.dtype != manifest.Bool:
 		return aNumber
+	case p.dtype == manifest.Bool:
+		return aSwitch
+	case p.dtype.Size() < 4: // no size of an array fits into two bytes
+		return aFactor
 	case strideName.MatchString(p.name):
 		return aStride
-	case p.dtype == manifest.Bool || switchName.MatchString(p.name):
+	case switchName.MatchString(p.name):
 		return aSwitch
 	case factorName.MatchString(p.name):
 		return aFactor

@@ -73,6 +73,14 @@ type placed struct {
 	base    driver.DevicePtr
 }
 
+// with adds the scalars that only one step passes.
+func (p placed) with(scalars []manifest.ScalarAt) placed {
+	for _, s := range scalars {
+		p.args, p.offsets = append(slices.Clip(p.args), tensor.Scalar(s.Name, s.DType, s.Value)), append(slices.Clip(p.offsets), 0)
+	}
+	return p
+}
+
 func (p placed) address(arg int) uint64 { return uint64(p.base) + uint64(p.offsets[arg]) }
 
 // find returns the index of the argument with this name.
@@ -141,7 +149,7 @@ func (k *Kernel) start(m *module, s manifest.StepAt, p placed) (func() error, er
 			return nil, err
 		}
 	}
-	list, err := k.parameters(s.Args, p)
+	list, err := k.parameters(s.Args, p.with(s.Scalars))
 	if err == nil && k.built.Start != nil {
 		err = k.addScratch(list, p.launch, s.Geometry)
 	}

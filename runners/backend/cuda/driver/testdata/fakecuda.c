@@ -228,6 +228,7 @@ static struct kernel kernels[] = {
 	{"vec_add", 4, {8, 8, 8, 4}, {0}, 0},           /* float *out, const float *a, const float *b, int n */
 	{"every_kind", 9, {8, 4, 4, 8, 8, 4, 8, 2, 128}, {0}, 0},
 	{"no_params", 0, {0}, {0}, 0},
+	{"butterfly", 3, {8, 4, 4}, {0}, 0},            /* float *y, int half, int n: a pass of a Walsh-Hadamard transform */
 };
 
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned int n, CUjit_option *opts, void **values)
@@ -294,6 +295,19 @@ CUresult cuFuncGetParamInfo(CUfunction f, size_t i, size_t *offset, size_t *size
 
 static void run(const launch_record *r)
 {
+	if (strcmp(((struct kernel *)(uintptr_t)r->function)->name, "butterfly") == 0) {
+		float *y;
+		int half, count;
+		memcpy(&y, r->params, sizeof y);
+		memcpy(&half, r->params + 8, sizeof half);
+		memcpy(&count, r->params + 12, sizeof count);
+		for (int i = 0; i < count; i++)
+			if (i / half % 2 == 0) {
+				const float a = y[i], b = y[i + half];
+				y[i] = a + b;
+				y[i + half] = a - b;
+			}
+	}
 	if (strcmp(((struct kernel *)(uintptr_t)r->function)->name, "vec_add") != 0)
 		return;
 	float *p[3];
