@@ -71,7 +71,9 @@ func (s *Server) press(w http.ResponseWriter, r *http.Request) {
 	case "cancel":
 		asked = grammar.Cancel{}
 	}
-	planned := func(k change.Kernel) bool { return k.Folder == form("kernel") && (form("device") == "" || k.Device == form("device")) }
+	planned := func(k change.Kernel) bool {
+		return k.Folder == form("kernel") && (form("device") == "" || k.Device == form("device"))
+	}
 	switch {
 	case s.Act == nil || v.Login == "" || v.Proof == "":
 		refuse(http.StatusForbidden, "Log in with GitHub", "Log in with GitHub to ask for this: the bot must know your role in the repository.")
