@@ -91,6 +91,7 @@ func (s storedRuns) Each(ctx context.Context, do func(string, *gates.Evidence, h
 // simulated is what the command prints as JSON.
 type simulated struct {
 	Policy  string                 `json:"policy"`
+	Devices string                 `json:"devices,omitempty"` // what the policy asks of several devices
 	Summary hindsight.Summary      `json:"summary"`
 	Rows    []hindsight.Row        `json:"runs"`
 	Seed    uint64                 `json:"seed"`
@@ -111,7 +112,7 @@ func simulate(ctx context.Context, opt simulateOptions, name string, paths []str
 		return err
 	}
 	new := hindsight.Policy{Policy: p, File: file}
-	out := simulated{Policy: file, Seed: opt.seed}
+	out := simulated{Policy: file, Devices: p.Devices.Explain(), Seed: opt.seed}
 	var noise hindsight.Recorder
 	live := liveProgress(ctx, stderr)
 	defer live.Clear()
@@ -138,6 +139,9 @@ func simulate(ctx context.Context, opt simulateOptions, name string, paths []str
 		return nil
 	}
 	fmt.Fprint(stdout, hindsight.Text(out.Rows))
+	if out.Devices != "" {
+		fmt.Fprint(stdout, "\nEvery run above is of one device. By the new policy, a kernel has several: "+out.Devices+"\n")
+	}
 	if opt.runs > 0 {
 		fmt.Fprint(stdout, "\nSimulated on the noise that was recorded:\n\n"+hindsight.PowerText(out.Powers))
 	}

@@ -196,7 +196,7 @@ func TestFormsAgree(t *testing.T) {
 		}
 	})
 	for form, least := range map[string]int{
-		"the verdict": 1000, "report.md": 1000, "check in a terminal": 1000, "judge in a terminal": 500, "all details in a terminal": 1000, "the comment": 1000, "a check run": 1000, "the run's page": 1000,
+		"the verdict": 1000, "report.md": 1000, "check in a terminal": 1000, "judge in a terminal": 500, "all details in a terminal": 1000, "the comment": 1000, "the comment on two devices": 1000, "a check run": 1000, "the run's page": 1000,
 		"the picture of the intervals": 500, "the API": 1000, "the badge": 50, "HISTORY.md": 200, "history in a terminal": 200, "the kernel's page": 200,
 		"compare in a terminal": 200, "the compare page": 200, "the API of compare": 200, "the matrix of kinds": 500, "the table of the history": 100,
 	} {
@@ -257,6 +257,11 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 		view := viewOf(t, p)
 		hold("the comment", r.markdown(present.Comment(view)), allFigures...)
 		holdSteps(t, "the comment", p, markdownText(present.Comment(view)))
+		matrix := present.Comment(viewOf(t, p, "box1", "box2"))
+		if len(r.names) <= 8 { // a comment has no room for more, twice
+			hold("the comment on two devices", r.markdown(matrix), allFigures...)
+			holdSteps(t, "the comment on two devices", p, markdownText(matrix))
+		}
 		for _, c := range present.Checks(view) {
 			hold("a check run", r.markdown(c.Title+"\n\n"+c.Summary+"\n\n"+c.Text))
 		}

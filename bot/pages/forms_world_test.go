@@ -109,22 +109,32 @@ func marshalled(t *testing.T, value any) string {
 	return string(text)
 }
 
-// viewOf returns a pull request whose only kernel got the verdict.
-func viewOf(t *testing.T, p piece) present.View {
+// viewOf returns a pull request whose only kernel got the verdict: once, or on each device.
+func viewOf(t *testing.T, p piece, devices ...string) present.View {
 	t.Helper()
 	head, at := strings.Repeat("a1", 20), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := change.New(change.ID{Kind: change.Pull, Repo: 7, Number: 12})
 	do := func(e change.Event) { s.Apply(s.Seq+1, at, e) }
 	do(change.Seen{Facts: change.Facts{Repo: "example/attention", DefaultBranch: "main", Title: "Faster", Author: "ada", Open: true, Head: head, Base: "main"}})
-	do(change.Planned{Plan: change.Plan{
+	plan := change.Plan{
 		Key: s.Facts.PlanKey(), Head: head, Base: strings.Repeat("c3", 20), Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Forks: "after-approval",
-		Kernels: []change.Kernel{{KernelSpec: change.KernelSpec{Name: p.name, Folder: "kernels/" + p.name, Rule: "default", Labels: []string{"h200"}, Sources: "s", Bundle: "b"}}},
-	}})
-	run, ok := s.ByFolder("kernels/" + p.name)
-	if !ok {
-		t.Fatalf("no run of %s", p.name)
 	}
-	do(change.Started{Job: run.Job, Token: s.Seq, Runner: "h200-1"})
-	do(change.Finished{Job: run.Job, Token: s.Seq, Runner: "h200-1", Result: change.NewResult(p.verdict)})
-	return present.View{State: s, Verdicts: map[string]*gates.Verdict{run.Job: p.verdict}, Now: at}
+	spec := change.KernelSpec{Name: p.name, Folder: "kernels/" + p.name, Rule: "default", Labels: []string{"h200"}, Sources: "s", Bundle: "b"}
+	if len(devices) == 0 {
+		devices = []string{""}
+	}
+	for _, device := range devices {
+		spec.Name, spec.Device = gates.NameOn(p.name, device), device
+		plan.Kernels = append(plan.Kernels, change.Kernel{KernelSpec: spec})
+	}
+	do(change.Planned{Plan: plan})
+	view := present.View{State: s, Verdicts: map[string]*gates.Verdict{}, Now: at}
+	for _, run := range s.Runs {
+		v := *p.verdict
+		v.Provenance.Label = run.Device
+		do(change.Started{Job: run.Job, Token: s.Seq, Runner: "h200-1"})
+		do(change.Finished{Job: run.Job, Token: s.Seq, Runner: "h200-1", Result: change.NewResult(&v)})
+		view.Verdicts[run.Job] = &v
+	}
+	return view
 }

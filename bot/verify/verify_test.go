@@ -78,7 +78,7 @@ func asked(t *testing.T, speed string) runners.Job {
 	return runners.Job{
 		Manifest: m, Policy: p, Change: policy.Change{Branch: "main", Title: "Ten times slower", Labels: []string{"wip"}, Paths: []string{"kernels/scale/scale.c"}},
 		Trusted: base, Baseline: &runners.Side{Dir: base, Variant: m.DefaultVariant}, Candidate: runners.Side{Dir: side("head", "// speed "+speed+"\n"), Variant: m.DefaultVariant},
-		Provenance: gates.Provenance{Repository: "olga/kernels", Base: gates.Commit{SHA: strings.Repeat("a", 40)}, Head: gates.Commit{SHA: strings.Repeat("b", 40)}, Manifest: "m", Policy: "p", Command: "kernelgate check"},
+		Provenance: gates.Provenance{Repository: "olga/kernels", Base: gates.Commit{SHA: strings.Repeat("a", 40)}, Head: gates.Commit{SHA: strings.Repeat("b", 40)}, Manifest: "m", Policy: "p", Label: "l4", Command: "kernelgate check"},
 		Notes:      []string{"The bot's own note."},
 		Key:        "kernels/scale", ManifestText: manifestYAML, PolicyFile: "policy.yaml", PolicyText: policyYAML,
 	}
@@ -202,6 +202,8 @@ func TestLies(t *testing.T) {
 		"another variant":             {"candidate.variant", func(e *gates.Evidence) { e.Candidate.Variant = "other" }},
 		"another source":              {"baseline.source", func(e *gates.Evidence) { e.Baseline.Source = "slow.c" }},
 		"other toggles":               {"candidate.toggles", func(e *gates.Evidence) { e.Candidate.Toggles = map[string]int{"TILE": 1} }},
+		"another device":              {"provenance", func(e *gates.Evidence) { e.Provenance.Label = "h200" }},
+		"no label of a device":        {"provenance", func(e *gates.Evidence) { e.Provenance.Label = "" }},
 		"another head":                {"provenance", func(e *gates.Evidence) { e.Provenance.Head.SHA = strings.Repeat("c", 40) }},
 		"another base":                {"provenance", func(e *gates.Evidence) { e.Provenance.Base.SHA = strings.Repeat("c", 40) }},
 		"another base's variant":      {"provenance", func(e *gates.Evidence) { e.Provenance.Base.Variant = "slow" }},

@@ -121,8 +121,8 @@ func (d Devices) String() string {
 	return compare.None
 }
 
-// explain says what the devices ask of a kernel, or "".
-func (d Devices) explain() string {
+// Explain says what the devices ask of a kernel, or "" if one run is enough.
+func (d Devices) Explain() string {
 	if len(d.Block) == 0 {
 		return ""
 	}

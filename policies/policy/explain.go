@@ -35,7 +35,7 @@ func (p *Policy) Explain(file string, c Change) string {
 		}
 		fmt.Fprintf(&b, "  %-12s %s\n", a.Gate, a.Text)
 	}
-	if text := p.Devices.explain(); text != "" {
+	if text := p.Devices.Explain(); text != "" {
 		b.WriteString("\n" + text + "\n")
 	}
 	return b.String()
