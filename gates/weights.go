@@ -96,7 +96,7 @@ func (w *WeightedSpeed) Comparison() Comparison {
 	return Comparison{
 		Shape: StepLabel, Role: w.Role, Goal: strings.TrimPrefix(w.Goal, "weighted "), Status: w.Status,
 		Baseline: &stats.Summary{P50: w.Baseline}, Candidate: &stats.Summary{P50: w.Candidate},
-		Speedup: w.Speedup, LatencyReduction: reductionOf(w.Speedup),
+		Speedup: w.Speedup,
 	}
 }
 
