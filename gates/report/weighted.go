@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -89,4 +88,4 @@ func terms(w *gates.WeightedSpeed) string {
 	return strings.Join(all, ", ")
 }
 
-func amountOfLaunches(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+func amountOfLaunches(x float64) string { return number.Significant(x, 4) }
