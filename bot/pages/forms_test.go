@@ -23,7 +23,7 @@ type truth map[string]map[kindOfFigure]float64
 
 func truthOf(v *gates.Verdict) truth {
 	all := truth{}
-	for _, c := range weighed(v) {
+	for _, c := range v.Comparisons {
 		figures := map[kindOfFigure]float64{}
 		if c.Baseline != nil {
 			figures[before] = c.Baseline.P50
@@ -43,14 +43,6 @@ func truthOf(v *gates.Verdict) truth {
 		}
 	}
 	return all
-}
-
-// weighed is the shapes, and all launches of a step where a form shows them as a row.
-func weighed(v *gates.Verdict) []gates.Comparison {
-	if v.Weighted != nil && v.Weighted.Role == gates.RoleInfo {
-		return v.Comparisons
-	}
-	return v.Judged()
 }
 
 func (all truth) names() []string { return slices.Sorted(maps.Keys(all)) }
