@@ -18,8 +18,8 @@ import (
 // shapes of a round share is in the interval. That needs rounds in which every shape was timed: while
 // the sum is open, all of its shapes are.
 
-// stepLabel is what sentences call the sum.
-const stepLabel = "all launches of a step"
+// StepLabel is what sentences and tables call the sum.
+const StepLabel = "all launches of a step"
 
 // A weightedSum is what one analysis knows of the sum, in addition to its shapeComparison.
 type weightedSum struct {
@@ -49,7 +49,7 @@ func (q analysis) stepOf(l interim, c, before *comparison) *shapeComparison {
 	if s := before.settledStep(rounds, e); s != nil {
 		return s
 	}
-	s := &shapeComparison{goalOf: goalOf{shape: Shape{Name: stepLabel}, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
+	s := &shapeComparison{goalOf: goalOf{shape: Shape{Name: StepLabel}, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
 	if goal := q.gate.Weighted(); goal != nil {
 		s.goal, s.role = &policy.Goal{Speedup: goal.Weighted}, RoleGuard
 		if goal == q.gate.Target {

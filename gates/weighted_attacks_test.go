@@ -36,7 +36,7 @@ func TestUnguardedShapesCount(t *testing.T) {
 	s := unequal(1)
 	s.shapes[0].ratio, s.shapes[1].ratio = 1.5, 0.7
 	v, _ := s.decide(p, rand.New(rand.NewPCG(1, 9)), quickResamples())
-	if v.Outcome != Defer || v.Reason != ReasonTooSlow || !strings.Contains(v.Summary, stepLabel) {
+	if v.Outcome != Defer || v.Reason != ReasonTooSlow || !strings.Contains(v.Summary, StepLabel) {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 	if !slices.ContainsFunc(v.ToPass, func(s string) bool { return strings.Contains(s, "all launches of a step together") }) {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -87,6 +89,23 @@ type WeightedSpeed struct {
 	Unmatched float64         `json:"unmatched,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Trace     string          `json:"trace,omitempty"`
+}
+
+// Comparison is the sum as a row among those of the shapes.
+func (w *WeightedSpeed) Comparison() Comparison {
+	return Comparison{
+		Shape: StepLabel, Role: w.Role, Goal: strings.TrimPrefix(w.Goal, "weighted "), Status: w.Status,
+		Baseline: &stats.Summary{P50: w.Baseline}, Candidate: &stats.Summary{P50: w.Candidate},
+		Speedup: w.Speedup,
+	}
+}
+
+// Judged is what the policy asks a speed of: all launches of a step first, where it asks about them, and the shapes.
+func (v *Verdict) Judged() []Comparison {
+	if v.Weighted == nil || v.Weighted.Role == RoleInfo {
+		return v.Comparisons
+	}
+	return append([]Comparison{v.Weighted.Comparison()}, v.Comparisons...)
 }
 
 // A Span is a figure with its interval.

@@ -25,6 +25,7 @@ func (s *Server) functions() template.FuncMap {
 		"counter":      facts.Figure,
 		"whyOf":        func(p *RunPage) whyPage { return whyPage{p, p.Reasons} },
 		"energyChange": report.EnergyChange,
+		"weighted":     report.WeightedWords,
 		"joules":       number.Joules,
 		"seconds":      number.Elapsed,
 		"about":        number.About,

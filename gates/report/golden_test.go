@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -30,6 +32,33 @@ func golden(t *testing.T, name, got string) {
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("%s differs (-golden +got; -update accepts):\n%s", path, diff)
+	}
+}
+
+// The speedup of all launches of a step stands first where the policy asks for it, and else as information.
+func TestGoldenWeighted(t *testing.T) {
+	for name, role := range map[string]gates.Role{"weighted-pass": gates.RoleTarget, "weighted-defer": gates.RoleTarget, "weighted-info": gates.RoleInfo} {
+		v := passing()
+		v.Weighted = &gates.WeightedSpeed{
+			Role: role, Baseline: 580, Candidate: 544.1, Rounds: 6, Unmatched: 4, Tool: "torch",
+			Speedup: gates.Estimate{Value: 0.066, Lower: ptr(0.061), Upper: ptr(0.0712)}, Saved: gates.Span{Value: 35.91, Lower: ptr(33.3), Upper: ptr(38.6)},
+			Shapes: []gates.WeightedShape{{Shape: "small", Launches: 36, Baseline: 5, Candidate: 4, Share: 0.31}, {Shape: "mission", Launches: 1, Baseline: 400, Candidate: 400, Share: 0.69}},
+			Step:   &gates.WholeStep{Micros: 2900, Share: 0.2, Speedup: gates.Estimate{Value: 0.0125, Lower: ptr(0.0116), Upper: ptr(0.0135)}, Most: 0.25},
+		}
+		if role == gates.RoleTarget {
+			v.Weighted.Goal, v.Weighted.Status = "weighted speedup >= +3%", gates.Passed
+			for i := range v.Comparisons {
+				v.Comparisons[i].Role, v.Comparisons[i].Goal = gates.RoleGuard, "speedup >= -2% on all shapes"
+			}
+		}
+		if name == "weighted-defer" {
+			v.Weighted.Goal, v.Weighted.Status, v.Outcome, v.Reason = "weighted speedup >= +10%", gates.Failed, gates.Defer, gates.ReasonTooSlow
+			v.ToPass = []string{"bring all launches of a step together to ≤\u00a0527.27\u00a0µs"}
+		}
+		t.Run(name, func(t *testing.T) {
+			golden(t, name+".md", Markdown(v, Options{}))
+			golden(t, name+".txt", Terminal(v, TerminalOptions{Width: 120}))
+		})
 	}
 }
 

@@ -97,6 +97,14 @@ func summary(v *gates.Verdict) string {
 	return plainText(prose(InNotation(strings.TrimSuffix(v.Summary, v.Remaining()))))
 }
 
+// labelled is the name of a row: that of a shape between backticks.
+func labelled(c gates.Comparison) string {
+	if c.Shape == gates.StepLabel {
+		return c.Shape
+	}
+	return quoted(c.Label())
+}
+
 func runes(s string) int { return len([]rune(s)) }
 
 // finding continues a sentence that begins with the kernel's name.
@@ -133,8 +141,9 @@ func lowered(s string) string {
 // passed is the speed that a pass proves; "" where no speed decides it.
 func passed(v *gates.Verdict) string {
 	var targets, guards, alone []gates.Comparison
-	for _, c := range v.Comparisons {
+	for _, c := range v.Judged() {
 		switch {
+		case c.Role == gates.RoleInfo:
 		case c.Same && c.Status == gates.Passed:
 		case c.Status != gates.Passed || c.Candidate == nil:
 			return ""
@@ -151,19 +160,19 @@ func passed(v *gates.Verdict) string {
 	switch {
 	case len(alone) > 0:
 		c := slices.MaxFunc(alone, func(a, b gates.Comparison) int { return urgency(a) - urgency(b) })
-		return fmt.Sprintf(" is new: %s takes %s", quoted(c.Label()), number.Time(c.Candidate.P50, goalFigures(c.Goal).micros...))
+		return fmt.Sprintf(" is new: %s takes %s", labelled(c), number.Time(c.Candidate.P50, goalFigures(c.Goal).micros...))
 	case len(targets) > 0:
 		c := targets[0]
-		said := fmt.Sprintf(" is as fast as asked on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
+		said := fmt.Sprintf(" is as fast as asked on %s: %s (%s)", labelled(c), beforeAfter(c), against(c))
 		if lower := c.Speedup.Lower; lower == nil && c.Speedup.Value > 0 || lower != nil && *lower > 0 {
-			said = fmt.Sprintf(" is %s on %s: %s", c.Speedup.Words(goalFigures(c.Goal).shares...), quoted(c.Label()), beforeAfter(c))
+			said = fmt.Sprintf(" is %s on %s: %s", c.Speedup.Words(goalFigures(c.Goal).shares...), labelled(c), beforeAfter(c))
 		}
 		if more := len(targets) - 1; more > 0 {
 			said += fmt.Sprintf(" (and on %s)", number.Plural(more, "more target"))
 		}
 		return said
 	case len(guards) == 1:
-		return fmt.Sprintf(" is not slower on %s: %s (%s)", quoted(guards[0].Label()), beforeAfter(guards[0]), against(guards[0]))
+		return fmt.Sprintf(" is not slower on %s: %s (%s)", labelled(guards[0]), beforeAfter(guards[0]), against(guards[0]))
 	case len(guards) > 1:
 		c := slices.MinFunc(guards, func(a, b gates.Comparison) int {
 			if a.Speedup.Value < b.Speedup.Value {
@@ -171,7 +180,7 @@ func passed(v *gates.Verdict) string {
 			}
 			return 1
 		})
-		return fmt.Sprintf(" is not slower on %d shapes; the least gain is on %s: %s (%s)", len(guards), quoted(c.Label()), beforeAfter(c), against(c))
+		return fmt.Sprintf(" is not slower on %d shapes; the least gain is on %s: %s (%s)", len(guards), labelled(c), beforeAfter(c), against(c))
 	}
 	return ""
 }
@@ -195,43 +204,44 @@ func missed(v *gates.Verdict) string {
 
 // slower names the shape that lost or gained too little, or the kind of input.
 func slower(v *gates.Verdict) string {
+	all := v.Judged()
 	failed := func(c gates.Comparison) bool {
 		return c.Status == gates.Failed && measured(c) && number.Finite(c.Speedup.Value)
 	}
 	decides := func(c gates.Comparison) bool {
 		return failed(c) && (c.Role == gates.RoleTarget) == (v.Reason == gates.ReasonTooSlow)
 	}
-	i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool {
+	i := slices.IndexFunc(all, func(c gates.Comparison) bool {
 		goal, asked := speedupGoal(c.Goal)
 		return decides(c) && asked && c.Speedup.Value < goal
 	})
 	if i < 0 {
-		i = slices.IndexFunc(v.Comparisons, decides)
+		i = slices.IndexFunc(all, decides)
 	}
 	if i < 0 {
 		return ""
 	}
-	c := v.Comparisons[i]
+	c := all[i]
 	goal, asked := speedupGoal(c.Goal)
 	said := ""
 	switch kind := worstKind(c); {
 	case asked && c.Speedup.Value < goal && v.Reason == gates.ReasonTooSlow:
-		said = fmt.Sprintf(" is too slow on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
+		said = fmt.Sprintf(" is too slow on %s: %s (%s)", labelled(c), beforeAfter(c), against(c))
 	case asked && c.Speedup.Value < goal:
-		said = fmt.Sprintf(" is %s on %s: %s", c.Speedup.Words(goalFigures(c.Goal).shares...), quoted(c.Label()), beforeAfter(c))
+		said = fmt.Sprintf(" is %s on %s: %s", c.Speedup.Words(goalFigures(c.Goal).shares...), labelled(c), beforeAfter(c))
 		if asked := askedBound(c); asked != "" {
 			said += " (" + asked + ")"
 		}
 	case kind != nil && c.KindLimit != nil:
-		said = fmt.Sprintf(" is %s on %s with %s inputs: %s (each kind must reach %s)", kind.Speedup.Words(*c.KindLimit), quoted(c.Label()), Plain(kind.Kind),
+		said = fmt.Sprintf(" is %s on %s with %s inputs: %s (each kind must reach %s)", kind.Speedup.Words(*c.KindLimit), labelled(c), Plain(kind.Kind),
 			number.FromTo(kind.Baseline, kind.CandidateTime()), limit(*c.KindLimit))
 	default: // a tail, or launches that ran alone
 		return detailed(v, c)
 	}
 	var others []string
-	for j, other := range v.Comparisons {
+	for j, other := range all {
 		if j != i && failed(other) {
-			others = append(others, quoted(other.Label()))
+			others = append(others, labelled(other))
 		}
 	}
 	if len(others) > 0 {
@@ -246,9 +256,9 @@ func detailed(v *gates.Verdict, c gates.Comparison) string {
 		for _, d := range g.Details {
 			if why, ok := strings.CutPrefix(InNotation(d.Text), c.Label()+": "); ok && g.Gate == gates.GatePerformance {
 				if d.Kind == facts.DetailCapped {
-					return fmt.Sprintf(" gains %s on %s, %s", c.Speedup.Gain(), quoted(c.Label()), plainText(prose(why)))
+					return fmt.Sprintf(" gains %s on %s, %s", c.Speedup.Gain(), labelled(c), plainText(prose(why)))
 				}
-				return fmt.Sprintf(" on %s: %s", quoted(c.Label()), plainText(prose(why)))
+				return fmt.Sprintf(" on %s: %s", labelled(c), plainText(prose(why)))
 			}
 		}
 	}
@@ -267,7 +277,7 @@ func worstKind(c gates.Comparison) *gates.KindTime {
 }
 
 func undecided(v *gates.Verdict) string {
-	for _, c := range v.Comparisons {
+	for _, c := range v.Judged() {
 		if c.Status != gates.Open || !measured(c) || !number.Finite(c.Speedup.Value) {
 			continue
 		}
@@ -275,7 +285,7 @@ func undecided(v *gates.Verdict) string {
 		if m := v.Measuring; m != nil && m.Rounds > 0 {
 			after = " after " + number.Plural(m.Rounds, "round")
 		}
-		said := fmt.Sprintf(" is not decided on %s%s: %s", quoted(c.Label()), after, plainText(gain(c.Speedup, goalFigures(c.Goal).shares)))
+		said := fmt.Sprintf(" is not decided on %s%s: %s", labelled(c), after, plainText(gain(c.Speedup, goalFigures(c.Goal).shares)))
 		if asked := askedBound(c); asked != "" {
 			said += ", " + asked
 		}

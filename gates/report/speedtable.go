@@ -43,6 +43,9 @@ func speeds(v *gates.Verdict) []block {
 	if len(shown) > 0 {
 		blocks = append(blocks, speedTable(v, shown))
 	}
+	if words := WeightedWords(v); words != "" {
+		blocks = append(blocks, paragraph{cell(words)})
+	}
 	if len(hidden) > 0 && overview != nil {
 		blocks = append(blocks, paragraph{line{text(fmt.Sprintf("%d more.", len(hidden)))}})
 	} else if len(hidden) > 0 {
@@ -114,7 +117,7 @@ func hiddenSpeeds(v *gates.Verdict) []block {
 
 // byUrgency separates the visible shapes, those that do not pass first, from the rest.
 func byUrgency(v *gates.Verdict) (shown, hidden []gates.Comparison) {
-	all := slices.Clone(v.Comparisons)
+	all := slices.Clone(v.Judged())
 	slices.SortStableFunc(all, func(a, b gates.Comparison) int { return urgency(b) - urgency(a) })
 	n := min(len(all), rowsShown)
 	return all[:n], all[n:]

@@ -25,6 +25,9 @@ func Of(v *gates.Verdict, e *gates.Evidence) *Result {
 	if v.Device.Name != "" {
 		r.Device = &Device{Kind: v.Device.Kind, Name: v.Device.Name, Arch: v.Device.Arch}
 	}
+	if v.Weighted != nil {
+		r.Weighted = weightedOf(v.Weighted)
+	}
 	for _, c := range v.Comparisons {
 		r.Shapes = append(r.Shapes, shapeOf(c))
 	}
@@ -50,6 +53,16 @@ func shapeOf(c gates.Comparison) Shape {
 		s.Speedup = &Speedup{Low: c.Speedup.Lower, Mid: c.Speedup.Value, High: c.Speedup.Upper}
 	}
 	return s
+}
+
+func weightedOf(w *gates.WeightedSpeed) *Weighted {
+	r := &Weighted{Role: w.Role, Status: w.Status, Goal: w.Goal, Baseline: &w.Baseline, Candidate: &w.Candidate, Saved: &w.Saved.Value}
+	r.Speedup = &Speedup{Low: w.Speedup.Lower, Mid: w.Speedup.Value, High: w.Speedup.Upper}
+	if s := w.Step; s != nil {
+		r.Share = &s.Share
+		r.Step = &Speedup{Low: s.Speedup.Lower, Mid: s.Speedup.Value, High: s.Speedup.Upper}
+	}
+	return r
 }
 
 // failures lists what did not meet the policy, in the order of the gates. A gate that failed without
@@ -199,7 +212,7 @@ func findings(v *gates.Verdict) []Failure {
 
 func slow(v *gates.Verdict) []Failure {
 	var all []Failure
-	for _, c := range v.Comparisons {
+	for _, c := range v.Judged() {
 		kind := map[gates.Status]Kind{gates.Failed: KindTooSlow, gates.Open: KindUndecided}[c.Status]
 		if kind == "" || c.Role == gates.RoleInfo {
 			continue

@@ -19,8 +19,12 @@ func Probed(v *gates.Verdict, e *gates.Evidence) *Result {
 		s := &r.Shapes[i]
 		s.Baseline, s.Candidate, s.Roofline = twoDigits(s.Baseline), twoDigits(s.Candidate), twoDigits(s.Roofline)
 		if s.Speedup != nil {
-			s.Speedup = &Speedup{Low: steps(s.Speedup.Low, math.Floor), Mid: *steps(&s.Speedup.Mid, math.Round), High: steps(s.Speedup.High, math.Ceil)}
+			s.Speedup = inSteps(s.Speedup)
 		}
+	}
+	if w := r.Weighted; w != nil {
+		w.Baseline, w.Candidate, w.Saved, w.Share, w.Step = twoDigits(w.Baseline), twoDigits(w.Candidate), nil, nil, nil
+		w.Speedup = inSteps(w.Speedup)
 	}
 	slow := false
 	for i := range r.Failures {
@@ -45,6 +49,10 @@ func Probed(v *gates.Verdict, e *gates.Evidence) *Result {
 		r.Outcome, r.Reason, r.Blocks = gates.Defer, ReasonProbe, true
 	}
 	return r
+}
+
+func inSteps(s *Speedup) *Speedup {
+	return &Speedup{Low: steps(s.Low, math.Floor), Mid: *steps(&s.Mid, math.Round), High: steps(s.High, math.Ceil)}
 }
 
 func steps(x *float64, way func(float64) float64) *float64 {

@@ -50,6 +50,7 @@ type Result struct {
 
 	OtherDevices []OtherDevice `json:"other_devices,omitempty" doc:"Devices of the policy that this result says nothing about. The change has to pass on each that blocks."`
 
+	Weighted *Weighted `json:"weighted,omitempty" doc:"All launches of a step together, where the manifest has weights."`
 	Shapes   []Shape   `json:"shapes,omitempty" doc:"Times and speedup by shape."`
 	Failures []Failure `json:"failures,omitempty" doc:"What did not meet the policy, by gate and shape."`
 	ToPass   []string  `json:"to_pass,omitempty" doc:"What would make it pass, in sentences."`
@@ -83,6 +84,19 @@ type Shape struct {
 	Baseline  *float64     `json:"baseline_us,omitempty" doc:"Median time of the baseline in microseconds."`
 	Candidate *float64     `json:"candidate_us,omitempty" doc:"Time of the candidate in microseconds that goes with the speedup."`
 	Roofline  *float64     `json:"roofline_share,omitempty" doc:"Share of the device's limit that the candidate reaches, from 0 to 1."`
+}
+
+// A Weighted is the sum over the shapes of launches per step and time.
+type Weighted struct {
+	Role      gates.Role   `json:"role" doc:"target: must gain. guard: must not lose. info: decides nothing."`
+	Status    gates.Status `json:"status,omitempty" doc:"Whether the sum meets its goal. Absent for info."`
+	Goal      string       `json:"goal,omitempty" doc:"What the policy asks, as it is written there."`
+	Speedup   *Speedup     `json:"speedup,omitempty" doc:"Baseline/candidate - 1 of the sums."`
+	Baseline  *float64     `json:"baseline_us,omitempty" doc:"Time of the baseline per step in microseconds."`
+	Candidate *float64     `json:"candidate_us,omitempty" doc:"Time of the candidate per step in microseconds."`
+	Saved     *float64     `json:"saved_us,omitempty" doc:"Microseconds per step that the candidate saves."`
+	Share     *float64     `json:"step_share,omitempty" doc:"Share of the whole step that the kernel takes in the trace, from 0 to 1."`
+	Step      *Speedup     `json:"step_speedup,omitempty" doc:"What the speedup means for the whole step, if the rest of it takes as long as before."`
 }
 
 // A Speedup is an estimate with its interval, as a share: 0.1 is 10 % faster.

@@ -2,13 +2,13 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals, spaces and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs
+# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs weights
 # ONLY='stage6_.*' leaves out the checks of other names.
 # The step pairs explains pairs of kernels that this repository does not have: PAIRS names their folder, see docs/why.md.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why weights}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -180,6 +180,8 @@ for step in $steps; do
     (cd "$repo" && timeout 180 python3 "$OLDPWD/runners/backend/cuda/peak.py" "$gate" check scale --baseline-variant default --variant default,WIDTH=4 --timings --results "$results/huge-results" 2>"$results/huge.log") |
       tee "$results/huge.txt" | grep -E 'PASS|DEFER|ERROR|total|MiB' || { failed=1; tail -3 "$results/huge.log"; } ;;
   # Searches next to brute force: the time of each until it has a winner, and how fast the winners are. At most four minutes.
+  # Weights from a trace of torch's profiler, and the weighted verdict against the measured change of whole steps.
+  weights) python3 runners/backend/cuda/weights.py "$gate" "$results" | tee "$results/weights.txt"; [ "${PIPESTATUS[0]}" = 0 ] || failed=1 ;;
   spaces)
     names=()
     for name in rmsnorm matmul softmax_triton stencil; do
