@@ -183,7 +183,8 @@ func (s *Service) of(token, handle string) (*Submission, error) {
 // Submit queues a submission and returns at once. The same key, or without a key the same content,
 // returns the submission that was made before.
 func (s *Service) Submit(ctx context.Context, token string, asked Asked, intent result.Intent, key string) (Status, error) {
-	if err := asked.problem(); err != nil {
+	asked, err := asked.ready()
+	if err != nil {
 		return Status{}, err
 	}
 	if !slices.Contains(result.Intents(), intent) {

@@ -27,7 +27,8 @@ type Static struct {
 // CheckStatic compiles an implementation without running it. It is free, and waits while something
 // else is measured.
 func (s *Service) CheckStatic(ctx context.Context, token string, asked Asked) (*Static, error) {
-	if err := asked.problem(); err != nil {
+	asked, err := asked.ready()
+	if err != nil {
 		return nil, err
 	}
 	kernel, head, err := s.headOf(ctx, asked)
