@@ -17,7 +17,7 @@ const (
 	Command     Class = "command" // somebody asked for it once more
 	Push        Class = "push"
 	Submission  Class = "submission" // of an agent, which asks again and again
-	Sweep       Class = "sweep" // nobody waits for it
+	Sweep       Class = "sweep"      // nobody waits for it
 )
 
 // A level is how urgent a job is now; the least goes first.

@@ -8,7 +8,6 @@ package submission
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,6 +27,9 @@ type Asked struct {
 	Tarball string `json:"tarball,omitempty" doc:"The same files as a .tar or .tar.gz in base64, by their names in the kernel's folder, instead of files."`
 	Ref     string `json:"ref,omitempty" doc:"A commit, branch or tag of the repository instead of files."`
 }
+
+// onlyCompile is the intent of a submission that check_static makes where a fleet compiles.
+const onlyCompile result.Intent = "static"
 
 // Limits of a submission.
 const (
@@ -104,6 +106,25 @@ type Submission struct {
 	Folder string         `json:"folder,omitempty"`
 	Result *result.Result `json:"result,omitempty"`
 	Why    *Why           `json:"why,omitempty"`
+	Static *Static        `json:"static,omitempty"` // of an implementation that was only compiled
+	Work   *work          `json:"work,omitempty"`   // for the fleet of a bot; nil on this disk
+
+	brief   bool     // the result is that of short
+	seq     uint64   // of its last event, where a journal keeps it
+	decided *outcome // of a submission that needs no runner
+}
+
+// id names a submission among those of all owners.
+func (s *Submission) id() string { return s.Token + "/" + s.Handle }
+
+// short is what memory keeps of a submission that is done: enough for a history, and to know it again.
+func (s *Submission) short() *Submission {
+	out := new(*s)
+	out.Asked.Files, out.Why, out.Static, out.brief = nil, nil, nil, true
+	if r := s.Result; r != nil {
+		out.Result = &result.Result{Outcome: r.Outcome, Reason: r.Reason, Summary: r.Summary, Code: r.Code}
+	}
+	return out
 }
 
 // A Status is how far a submission is, for its owner.
@@ -171,15 +192,5 @@ type Share struct {
 	Roofline float64 `json:"roofline_share"`
 }
 
-// clone copies a submission for a reader.
-func (s *Submission) clone() *Submission {
-	data, err := json.Marshal(s)
-	out := new(Submission)
-	if err == nil {
-		err = json.Unmarshal(data, out)
-	}
-	if err != nil { // it was stored as JSON
-		return &Submission{Handle: s.Handle, Token: s.Token, State: s.State}
-	}
-	return out
-}
+// quoted joins texts so that no two lists of texts are the same.
+func quoted(texts ...string) string { return fmt.Sprintf("%q", texts) }

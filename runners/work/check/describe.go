@@ -11,6 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // A Described is a kernel as the base has it, and what a change to it is asked.
@@ -45,38 +47,48 @@ func KernelNames(ctx context.Context, opt Options) ([]string, error) {
 // maxFile is the size up to which a file of a kernel is described.
 const maxFile = 256 << 10
 
-// Describe reads one kernel of the base.
-func Describe(ctx context.Context, opt Options) (Described, error) {
-	c, err := open(ctx, opt)
-	if err != nil {
-		return Described{}, err
-	}
-	defer c.close()
-	keys, err := c.plan.Kernels(ctx)
+// DescribePlanned reads the one kernel of a plan, as a commit has it. It does not look for a device.
+func DescribePlanned(ctx context.Context, repo *checkout.Repo, p *plan.Plan, commit string) (Described, error) {
+	keys, err := p.Kernels(ctx)
 	if err != nil {
 		return Described{}, err
 	}
 	if len(keys) != 1 {
 		return Described{}, usage.Errorf("name one kernel of the repository")
 	}
-	job, err := c.plan.Job(ctx, keys[0])
+	job, err := p.Job(ctx, keys[0])
 	if err != nil {
 		return Described{}, err
 	}
-	d := Described{Job: job, Commit: c.tip, Folder: manifest.FolderOf(keys[0]), Files: map[string]string{}}
+	d := Described{Job: job, Commit: commit, Folder: manifest.FolderOf(keys[0]), Files: map[string]string{}}
 	if d.Shapes, err = job.ShapesOnRecord(); err != nil {
 		return Described{}, err
 	}
-	names, err := c.repo.Files(ctx, c.tip, d.Folder)
+	names, err := repo.Files(ctx, commit, d.Folder)
 	if err != nil {
 		return Described{}, err
 	}
 	for _, name := range names {
 		rel := strings.TrimPrefix(name, d.Folder+"/")
-		if text, err := c.repo.Read(ctx, c.tip, name); err == nil && len(text) <= maxFile && (job.Manifest.IsSource(rel) || rel == manifest.FileName) {
+		if text, err := repo.Read(ctx, commit, name); err == nil && len(text) <= maxFile && (job.Manifest.IsSource(rel) || rel == manifest.FileName) {
 			d.Files[rel] = string(text)
 		}
 	}
+	return d, nil
+}
+
+// Describe reads one kernel of the base, and looks for a device of this host that can run it.
+func Describe(ctx context.Context, opt Options) (Described, error) {
+	c, err := open(ctx, opt)
+	if err != nil {
+		return Described{}, err
+	}
+	defer c.close()
+	d, err := DescribePlanned(ctx, c.repo, c.plan, c.tip)
+	if err != nil {
+		return d, err
+	}
+	job := d.Job
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	backend, err := opt.Open(ctx, job, filepath.Join(filepath.Dir(job.Trusted), "device"))
