@@ -50,7 +50,7 @@ func newAgents(t testing.TB) *agents {
 	a.o = a.options()
 	a.o.MCP.TokensFile = a.tokens
 	a.o.Secrets.Runners = map[string]string{"cpu1": "the runner's own token"}
-	a.o.Config.Runners = []serve.RemoteRunner{{Name: "cpu1", Labels: []string{"cpu"}}}
+	a.o.Config.Runners = []serve.RemoteRunner{{Name: "cpu1", Labels: []string{"cpu", "pull"}}}
 	a.begin()
 	return a
 }
@@ -60,6 +60,7 @@ func (a *agents) begin() {
 	a.Helper()
 	a.s, a.stop = a.start(a.o)
 	a.no(a.s.Ready(a.ctx))
+	a.until("the bot knows its repositories", func() bool { return len(a.s.Bot.ActiveRepositories()) > 0 })
 }
 
 // measure runs a runner of the server. A kernel with the word HOLD waits for hold.

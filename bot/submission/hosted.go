@@ -160,7 +160,7 @@ func (h *Hosted) kernels(ctx context.Context, owner string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, usage.Errorf("this token is for no repository with kernels that the bot works on (ask its operator)")
+		return nil, usage.Errorf("this token is for no repository with kernels that the bot works on now (if the bot has just been started, try again in a moment; else ask its operator)")
 	}
 	return names, nil
 }
@@ -170,6 +170,8 @@ func (h *Hosted) find(owner, text string) (repository, string, error) {
 	all := h.allowed(owner)
 	repo, name, ok := strings.Cut(text, ":")
 	switch {
+	case len(all) == 0:
+		return repository{}, "", usage.Errorf("kernel: this token is for no repository that the bot works on now (if the bot has just been started, try again in a moment; else ask its operator)")
 	case !ok && len(all) == 1:
 		return all[0], text, nil
 	case !ok:
