@@ -100,7 +100,7 @@ func (p *Planner) Draft(ctx context.Context, b Branch, d Draft) (out Drafted, er
 		if err != nil {
 			return err
 		}
-		if job.Removed || job.Baseline == nil {
+		if job.Removed || job.Baseline == nil && len(job.Broken) == 0 {
 			return usage.Errorf("%s is not at both %s and %.12s (name a commit that has it in ref)", d.Kernel, b.Name, s.facts.Head)
 		}
 		if err := job.Ask(d.Part); err != nil {

@@ -1,8 +1,10 @@
 // Package submission takes implementations of kernels from programs that ask again and again, and
 // answers with results. A probe measures a little and shows rounded figures; a claim is judged by the
-// whole policy and spends error rate. The work is done one after another, in turns of the owners, by the machinery of
-// kernelgate check, in the repository of the current folder. Base, problem and policy are those of the
-// base branch. Package mcp offers it to agents.
+// whole policy and spends error rate. Base, problem and policy are those of the base branch.
+//
+// A [Service] has the rules. A [Local] works in a repository on this disk: it measures one submission after another, in
+// turns of the owners, by the machinery of kernelgate check. A [Hosted] belongs to a bot: sources come from its
+// mirrors, its fleet measures, and its journal keeps everything. Package mcp offers both to agents.
 package submission
 
 import (
