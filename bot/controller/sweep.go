@@ -25,7 +25,7 @@ func (k *Controller) sweeper() *sweep.Sweeper {
 	return &sweep.Sweeper{
 		Schedules: k.Sweeps, Interval: k.SweepEvery, Timeout: reconcileTimeout, Journal: k.Journal,
 		Repositories: k.ActiveRepositories,
-		Find: k.sweepTarget, Begin: k.recordSweep, Log: k.Log, Now: k.Now,
+		Find:         k.sweepTarget, Begin: k.recordSweep, Log: k.Log, Now: k.Now,
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
-	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
 // A Branch is a branch of a repository that drafts are compared with.
@@ -54,7 +53,7 @@ func (p *Planner) Kernels(ctx context.Context, b Branch) (names []string, err er
 }
 
 // Describe reads a kernel at the tip of a branch, and what its policy asks of a change to it.
-func (p *Planner) Describe(ctx context.Context, b Branch, kernel string) (d check.Described, err error) {
+func (p *Planner) Describe(ctx context.Context, b Branch, kernel string) (d plan.Described, err error) {
 	err = p.atTip(ctx, b, func(ctx context.Context, s *survey) error {
 		s.facts.Head = s.trusted
 		o, err := s.draftOptions(ctx, kernel)
@@ -63,7 +62,7 @@ func (p *Planner) Describe(ctx context.Context, b Branch, kernel string) (d chec
 		}
 		found, err := plan.New(ctx, o)
 		if err == nil {
-			d, err = check.DescribePlanned(ctx, s.repo, found, s.trusted)
+			d, err = found.Describe(ctx, s.trusted)
 		}
 		return err
 	})
@@ -89,14 +88,11 @@ func (p *Planner) Draft(ctx context.Context, b Branch, d Draft) (out Drafted, er
 		if err != nil {
 			return err
 		}
-		keys, err := found.Kernels(ctx)
+		key, err := found.Only(ctx)
 		if err != nil {
 			return err
 		}
-		if len(keys) != 1 {
-			return usage.Errorf("name one kernel of the repository")
-		}
-		job, _, err := s.job(ctx, found, keys[0])
+		job, _, err := s.job(ctx, found, key)
 		if err != nil {
 			return err
 		}
@@ -180,14 +176,11 @@ func (s *survey) draftHead(ctx context.Context, d Draft) (err error) {
 	if err != nil {
 		return err
 	}
-	keys, err := found.Kernels(ctx)
+	key, err := found.Only(ctx)
 	if err != nil {
 		return err
 	}
-	if len(keys) != 1 {
-		return usage.Errorf("name one kernel of the repository")
-	}
-	s.repo, s.facts.Head, err = s.repo.Overlay(ctx, filepath.Join(s.scratch, "overlay.git"), s.trusted, manifest.FolderOf(keys[0]), d.Files)
+	s.repo, s.facts.Head, err = s.repo.Overlay(ctx, filepath.Join(s.scratch, "overlay.git"), s.trusted, manifest.FolderOf(key), d.Files)
 	if err == nil {
 		s.repo = s.repo.WithSubmodules(s.submodule)
 	}

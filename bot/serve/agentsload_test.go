@@ -130,7 +130,7 @@ func TestAgentsUnderLoad(t *testing.T) {
 	}
 	var sizes []uint64
 	for lap := range laps {
-		a.until("the queue is full", func() bool { return submitted.Load() >= int64((lap+1)*submitters*4) })
+		a.until("the queue is full", func() bool { return submitted.Load() >= int64((lap+1)*submitters*2) })
 		for n := range pulls {
 			branch := fmt.Sprintf("change%d-%d", lap, n)
 			_, err := gated.Push(branch, map[string]string{"kernels/scale/scale.c": fmt.Sprintf("// speed 1.5\nint y%d_%d;\n", lap, n)}, "Change")

@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/result"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
@@ -50,7 +51,7 @@ type (
 	Planner interface {
 		Tip(ctx context.Context, repo, branch string) (string, error)
 		Kernels(ctx context.Context, b planner.Branch) ([]string, error)
-		Describe(ctx context.Context, b planner.Branch, kernel string) (check.Described, error)
+		Describe(ctx context.Context, b planner.Branch, kernel string) (plan.Described, error)
 		Draft(ctx context.Context, b planner.Branch, d planner.Draft) (planner.Drafted, error)
 	}
 )
@@ -209,8 +210,7 @@ func (h *Hosted) kernel(ctx context.Context, owner, text string) (kernel, error)
 		if err != nil {
 			return kernel{}, err
 		}
-		d.NoDevice = "A runner of the bot measures it."
-		return kernel{Described: d, repo: r}, nil
+		return kernel{Described: check.Described{Described: d, NoDevice: "A runner of the bot measures it."}, repo: r}, nil
 	})
 }
 
