@@ -46,6 +46,7 @@ type Job struct {
 	Seeds   []int64       // none means the policy's
 	Rounds  int           // of a further attempt; 0 means the number of the policy's last interim analysis
 	Profile bool          // profile again, even if that was done before
+	Part    Part          // of the policy that is asked; see Ask
 	Record  Record        // of earlier measurements; nil if there is none
 
 	// OnlyExplain says that both sides are only profiled, on Shapes, for somebody who asks why their times differ.

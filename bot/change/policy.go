@@ -62,4 +62,7 @@ func (p *Plan) Commands() policy.Commands {
 
 // NeverForks reports whether the plan's policy keeps code from forks off every runner, even if
 // a maintainer approves it. It is false without a plan.
-func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policy.ForksNever) }
+func (p *Plan) NeverForks() bool { return p != nil && NeverRuns(p.Forks) }
+
+// NeverRuns reports whether a policy's word on forks keeps strangers' code off every runner.
+func NeverRuns(forks string) bool { return forks == string(policy.ForksNever) }

@@ -80,7 +80,7 @@ func mcpCommand(stdout, stderr io.Writer) *cobra.Command {
 }
 
 // whileWorking serves, and measures what is submitted, until one of the two ends.
-func whileWorking(ctx context.Context, s *submission.Service, serve func(context.Context) error) error {
+func whileWorking(ctx context.Context, s *submission.Local, serve func(context.Context) error) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	worked := make(chan error, 1)
@@ -97,7 +97,7 @@ func whileWorking(ctx context.Context, s *submission.Service, serve func(context
 }
 
 // serveStdio answers on standard input and output until the client leaves.
-func serveStdio(ctx context.Context, s *submission.Service, log *slog.Logger) error {
+func serveStdio(ctx context.Context, s *submission.Local, log *slog.Logger) error {
 	err := mcp.NewServer(s, localToken, version(), log).Run(ctx, &sdk.StdioTransport{})
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
 		return usage.Errorf("the client broke the protocol: %w", err)
@@ -106,8 +106,8 @@ func serveStdio(ctx context.Context, s *submission.Service, log *slog.Logger) er
 }
 
 // serveHTTP opens the address for the owners of tokens. Strangers' code needs a sandbox.
-func serveHTTP(ctx context.Context, s *submission.Service, listen, tokens string, log *slog.Logger) (func(context.Context) error, error) {
-	owners, err := mcp.ReadTokens(tokens)
+func serveHTTP(ctx context.Context, s *submission.Local, listen, tokens string, log *slog.Logger) (func(context.Context) error, error) {
+	owners, err := mcp.ReadTokens(tokens, false)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func serveHTTP(ctx context.Context, s *submission.Service, listen, tokens string
 		return nil, err
 	}
 	log.Info("serving agents", "url", "http://"+l.Addr().String(), "tokens", len(owners))
-	server := &http.Server{Handler: mcp.NewHandler(s, owners, version(), log), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
+	server := &http.Server{Handler: mcp.NewHandler(s, func() mcp.Tokens { return owners }, version(), log), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
 	return func(ctx context.Context) error {
 		context.AfterFunc(ctx, func() { server.Close() })
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

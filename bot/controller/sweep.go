@@ -9,20 +9,23 @@ import (
 	"github.com/kernelgate/kernelgate/bot/sweep"
 )
 
+// ActiveRepositories are those that are not suspended, by number.
+func (k *Controller) ActiveRepositories() map[int64]string {
+	names := k.repos.Names()
+	for repo := range names {
+		if k.repos.Suspended(repo) {
+			delete(names, repo)
+		}
+	}
+	return names
+}
+
 // sweeper starts sweeps of the repositories that are not suspended.
 func (k *Controller) sweeper() *sweep.Sweeper {
 	return &sweep.Sweeper{
 		Schedules: k.Sweeps, Interval: k.SweepEvery, Timeout: reconcileTimeout, Journal: k.Journal,
-		Repositories: func() map[int64]string {
-			names := k.repos.Names()
-			for repo := range names {
-				if k.repos.Suspended(repo) {
-					delete(names, repo)
-				}
-			}
-			return names
-		},
-		Find: k.sweepTarget, Begin: k.recordSweep, Log: k.Log, Now: k.Now,
+		Repositories: k.ActiveRepositories,
+		Find:         k.sweepTarget, Begin: k.recordSweep, Log: k.Log, Now: k.Now,
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
-var twoTokens = mcp.Tokens{"ann": "the token of ann", "bob": "the token of bob"}
+var twoTokens = mcp.Tokens{"ann": {Secret: "the token of ann"}, "bob": {Secret: "the token of bob"}}
 
 // serve serves a repository over HTTP. Nothing is measured unless working.
 func serve(t *testing.T, working bool) string {
@@ -27,7 +27,7 @@ func serve(t *testing.T, working bool) string {
 	dir, _ := attention(t)
 	s, err := submission.Open(t.Context(), check.Options{Dir: dir, Base: "main", Now: time.Now, Config: measure.Config{Runner: measure.Auto}}, nil)
 	no(t, err)
-	server := httptest.NewServer(mcp.NewHandler(s, twoTokens, "test", nil))
+	server := httptest.NewServer(mcp.NewHandler(s, func() mcp.Tokens { return twoTokens }, "test", nil))
 	ctx, end := context.WithCancel(context.Background())
 	worked := make(chan error, 1)
 	go func() {
@@ -68,7 +68,7 @@ func as(t *testing.T, url, token string) *agent {
 // and without a token there is nothing.
 func TestOwnersAreApart(t *testing.T) {
 	url := serve(t, false)
-	ann, bob := as(t, url, twoTokens["ann"]), as(t, url, twoTokens["bob"])
+	ann, bob := as(t, url, twoTokens["ann"].Secret), as(t, url, twoTokens["bob"].Secret)
 	asked := map[string]any{"kernel": "sdpa_cpu", "files": map[string]string{"sdpa.c": "int x;\n"}, "intent": "claim"}
 	first, second := ann.call("submit", asked, nil), bob.call("submit", asked, nil)
 	handle := func(r *sdk.CallToolResult) string {
@@ -118,7 +118,7 @@ func TestPythonClient(t *testing.T) {
 	source, err := filepath.Abs("python/src")
 	no(t, err)
 	cmd := exec.CommandContext(t.Context(), python, "-B", "testdata/client.py")
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+source, "KERNELGATE_URL="+url, "KERNELGATE_TOKEN="+twoTokens["ann"])
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+source, "KERNELGATE_URL="+url, "KERNELGATE_TOKEN="+twoTokens["ann"].Secret)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "fine") {
 		t.Fatalf("%v:\n%s", err, out)
 	}
@@ -137,7 +137,7 @@ func TestTokensFile(t *testing.T) {
 		"ann 0123456789abcdef\n#\nbob 0123456789abcdef\n": "tokens:3: ann and bob have the same token",
 	} {
 		no(t, os.WriteFile(file, []byte(text), 0o600))
-		tokens, err := mcp.ReadTokens(file)
+		tokens, err := mcp.ReadTokens(file, false)
 		switch {
 		case want == "" && (err != nil || len(tokens) != 2):
 			t.Errorf("%q: %v", text, err)

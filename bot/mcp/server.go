@@ -22,16 +22,16 @@ import (
 //go:embed SKILL.md
 var Skill string
 
-// A Service judges submissions. *submission.Service is one.
+// A Service judges submissions. *submission.Service is one, of a repository on disk or of a bot.
 type Service interface {
 	Describe(ctx context.Context, token, kernel string) (*submission.Description, error)
 	CheckStatic(ctx context.Context, token string, asked submission.Asked) (*submission.Static, error)
 	Submit(ctx context.Context, token string, asked submission.Asked, intent result.Intent, key string) (submission.Status, error)
 	Wait(ctx context.Context, token, handle string, report func(submission.Status)) (submission.Status, error)
-	Verdict(token, handle string) (*result.Result, error)
-	Why(token, handle string) (*submission.Why, error)
-	History(token, kernel string) *submission.History
-	File(token, handle, name string) (string, error)
+	Verdict(ctx context.Context, token, handle string) (*result.Result, error)
+	Why(ctx context.Context, token, handle string) (*submission.Why, error)
+	History(ctx context.Context, token, kernel string) (*submission.History, error)
+	File(ctx context.Context, token, handle, name string) (string, error)
 }
 
 // instructions is what a client may show its model at the start.
@@ -67,7 +67,7 @@ func (t tools) skill(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadRe
 }
 
 // file reads a report or a build log.
-func (t tools) file(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (t tools) file(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := r.Params.URI
 	for what, file := range map[string]struct{ name, media string }{
 		"report": {submission.ReportFile, markdown}, "log": {submission.LogFile, "text/plain"},
@@ -75,7 +75,7 @@ func (t tools) file(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadRes
 		before, after, _ := strings.Cut(submission.URI("\x00", what), "\x00")
 		handle, ok := strings.CutPrefix(uri, before)
 		if handle, is := strings.CutSuffix(handle, after); ok && is {
-			text, err := t.s.File(t.token, handle, file.name)
+			text, err := t.s.File(ctx, t.token, handle, file.name)
 			if err != nil {
 				return nil, mcp.ResourceNotFoundError(uri)
 			}

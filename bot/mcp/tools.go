@@ -54,17 +54,17 @@ func (t tools) add(server *mcp.Server) {
 		})
 	tool(server, "status", "How far a submission is. With wait_seconds it waits for the end, and reports progress.", true, t.status)
 	tool(server, "verdict", "The result of a submission that is done: outcome, reason, speedup by shape, failures, and what would make it pass.", true,
-		func(_ context.Context, _ *mcp.CallToolRequest, in handleIn) (*result.Result, error) {
-			return t.s.Verdict(t.token, in.Handle)
+		func(ctx context.Context, _ *mcp.CallToolRequest, in handleIn) (*result.Result, error) {
+			return t.s.Verdict(ctx, t.token, in.Handle)
 		})
-	tool(server, "why", "Why a submission got its result: each gate, resources, messages of compilers, share of the roofline.", true,
-		func(_ context.Context, _ *mcp.CallToolRequest, in handleIn) (*Why, error) {
-			w, err := t.s.Why(t.token, in.Handle)
+	tool(server, "why", "Why a submission got its result: each gate, resources, messages of compilers, share of the roofline, and why the times differ: cause, limiter of each side, counters.", true,
+		func(ctx context.Context, _ *mcp.CallToolRequest, in handleIn) (*Why, error) {
+			w, err := t.s.Why(ctx, t.token, in.Handle)
 			return &Why{w}, err
 		})
 	tool(server, "history", "What you have submitted, with outcome and reason, the newest first.", true,
-		func(_ context.Context, _ *mcp.CallToolRequest, in historyIn) (*submission.History, error) {
-			return t.s.History(t.token, in.Kernel), nil
+		func(ctx context.Context, _ *mcp.CallToolRequest, in historyIn) (*submission.History, error) {
+			return t.s.History(ctx, t.token, in.Kernel)
 		})
 }
 

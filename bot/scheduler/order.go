@@ -16,7 +16,8 @@ const (
 	PullRequest Class = "pull-request"
 	Command     Class = "command" // somebody asked for it once more
 	Push        Class = "push"
-	Sweep       Class = "sweep" // nobody waits for it
+	Submission  Class = "submission" // of an agent, which asks again and again
+	Sweep       Class = "sweep"      // nobody waits for it
 )
 
 // A level is how urgent a job is now; the least goes first.
@@ -25,7 +26,8 @@ type level int
 const (
 	urgent level = iota // the merge queue's own: nothing rises to it
 	highest
-	lowest level = 4
+	submitted level = 3 // for good: agents would fill every class that their jobs rise to
+	lowest    level = 4
 )
 
 // level is the job's class and how long it has waited.
@@ -38,6 +40,8 @@ func (q *Queue) level(i *item, now time.Time) level {
 		l = 2
 	case Push:
 		l = 3
+	case Submission:
+		return submitted
 	case Sweep:
 		l = lowest
 	default: // PullRequest
@@ -46,12 +50,16 @@ func (q *Queue) level(i *item, now time.Time) level {
 	return max(highest, l-level(max(0, now.Sub(i.Queued))/q.AgingInterval))
 }
 
-// othersAfter is how many jobs in a row the merge queue gets while others wait.
-const othersAfter = 7
+// othersAfter is how many jobs in a row the merge queue gets while others wait, and submissionAfter how many jobs are handed out
+// while a submission waits.
+const (
+	othersAfter     = 7
+	submissionAfter = 15
+)
 
 // next is the job whose turn it is for a runner with these labels, which are of that kind, or nil. It changes nothing.
 func (q *Queue) next(labels []string, kind string, now time.Time) *item {
-	tired := q.streak[kind] >= othersAfter
+	tired, owed := q.streak[kind] >= othersAfter, q.passed[kind] >= submissionAfter
 	used := q.inUse(now)
 	var best *item
 	var rank [4]int64
@@ -59,7 +67,7 @@ func (q *Queue) next(labels []string, kind string, now time.Time) *item {
 		if !q.available(i, labels, used, now) {
 			continue
 		}
-		if r := q.rank(i, kind, tired, now); best == nil || slices.Compare(r[:], rank[:]) < 0 {
+		if r := q.rank(i, kind, tired, owed, now); best == nil || slices.Compare(r[:], rank[:]) < 0 {
 			best, rank = i, r
 		}
 	}
@@ -85,12 +93,16 @@ func (q *Queue) available(i *item, labels []string, used inUse, now time.Time) b
 	return held == nil || label == i.Build && !held.Until.IsZero() // to compile takes no GPU
 }
 
-// rank is less for whoever goes first: by level, then by what the repository has had, the author, and by age.
-func (q *Queue) rank(i *item, kind string, tired bool, now time.Time) [4]int64 {
+// rank is less for whoever goes first: by level, then by what the repository has had, the author, and by age. A submission that is
+// owed its turn goes before everything.
+func (q *Queue) rank(i *item, kind string, tired, owed bool, now time.Time) [4]int64 {
 	l := q.level(i, now)
 	s := q.shares[turn{kind, l}]
-	if tired && l == urgent {
+	switch {
+	case tired && l == urgent:
 		l = lowest + 1
+	case owed && i.Class == Submission:
+		l = urgent - 1
 	}
 	return [4]int64{int64(l), int64(s.at(i.Repo)), int64(s.inside(i.Repo).at(i.Author)), i.Queued.UnixNano()}
 }
@@ -102,10 +114,22 @@ func (q *Queue) took(i *item, kind string, now time.Time) {
 	if t.level != urgent || !q.othersWait(i, now) {
 		q.streak[kind] = 0
 	}
+	q.passed[kind]++
+	if i.Class == Submission || !q.submissionWaits(i, now) {
+		q.passed[kind] = 0
+	}
 	s := q.sharesOf(t)
 	s.now = s.at(i.Repo)
 	within := s.within(i.Repo)
 	within.now = within.at(i.Author)
+}
+
+// submissionWaits tells whether a submission waits for the runners that this job waits for.
+func (q *Queue) submissionWaits(i *item, now time.Time) bool {
+	used := q.inUse(now)
+	return slices.ContainsFunc(q.jobs, func(other *item) bool {
+		return other.Class == Submission && q.available(other, i.wants(), used, now)
+	})
 }
 
 // othersWait tells whether anything but the merge queue's waits for the runners that this job waits for.

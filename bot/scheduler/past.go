@@ -186,7 +186,7 @@ func (q *Queue) clone(now time.Time) *Queue {
 	for t, s := range q.shares {
 		c.shares[t] = s.clone()
 	}
-	c.streak, c.spent, c.builders = maps.Clone(q.streak), maps.Clone(q.spent), maps.Clone(q.builders)
+	c.streak, c.passed, c.spent, c.builders = maps.Clone(q.streak), maps.Clone(q.passed), maps.Clone(q.spent), maps.Clone(q.builders)
 	c.past = q.past // is read alone: what is played is not learnt from
 	return c
 }

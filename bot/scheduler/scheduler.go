@@ -4,9 +4,10 @@
 //
 // # The order
 //
-// Jobs go by class: the merge queue's first, then those of pull requests, of commands, of pushes, of sweeps. A job that waits
-// rises by a class an hour, up to the pull requests': so nothing waits for good, and a backlog never stands before the merge
-// queue. Where the merge queue alone would fill the runners, every eighth job is another's.
+// Jobs go by class: the merge queue's first, then those of pull requests, of commands, of pushes, of submissions, of sweeps. A job
+// that waits rises by a class an hour, up to the pull requests': so nothing waits for good, and a backlog never stands before the
+// merge queue. Where the merge queue alone would fill the runners, every eighth job is another's. Submissions never rise, because
+// agents submit without end; while one waits, every sixteenth job is a submission.
 //
 // Among equals, whoever has had least of the runners goes first: between repositories, and within one between authors.
 // What counts is the time at runners of one kind (those that take the same labels), as it is expected when a job is handed
@@ -57,6 +58,7 @@ type Queue struct {
 	asking        []*Waiter
 	shares        map[turn]*shares
 	streak        map[string]int // by kind: jobs of the merge queue in a row, while others waited
+	passed        map[string]int // by kind: other jobs in a row, while a submission waited
 	spent         map[string]spent
 	past          map[work]durations
 	forecastError ForecastError
@@ -93,7 +95,7 @@ type lease struct {
 // New is a queue without jobs.
 func New(limits Limits) *Queue {
 	return &Queue{
-		Limits: limits, AgingInterval: time.Hour, byID: map[string]*item{}, shares: map[turn]*shares{}, streak: map[string]int{},
+		Limits: limits, AgingInterval: time.Hour, byID: map[string]*item{}, shares: map[turn]*shares{}, streak: map[string]int{}, passed: map[string]int{},
 		spent: map[string]spent{}, past: map[work]durations{}, builders: map[string]time.Time{}, waited: map[Class]Histogram{},
 	}
 }

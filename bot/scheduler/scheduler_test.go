@@ -116,6 +116,41 @@ func TestMergeQueueLeavesSome(t *testing.T) {
 	d.want("the new one's turn", slices.Index(whose, "new-a"), 15)
 }
 
+// A flood of submissions, however old, delays no pull request by more than one job in sixteen, and a flood of pull requests
+// leaves every sixteenth job to a submission.
+func TestSubmissionsAndPullRequests(t *testing.T) {
+	d := newDesk(t, nil)
+	for range 300 {
+		d.put(Submission, "agents", "bot")
+	}
+	d.now = d.now.Add(100 * time.Hour)
+	for range 64 {
+		d.put(PullRequest, "busy", "a")
+	}
+	var at []int
+	for n, whose := range d.serve(68, time.Minute) {
+		if whose == "agents-bot" {
+			at = append(at, n)
+		}
+	}
+	d.want("the turns of submissions", fmt.Sprint(at), "[15 31 47 63]")
+	for range 20 {
+		d.put(Submission, "agents", "other")
+	}
+	d.put(PullRequest, "late", "a")
+	d.want("the pull request behind 300 of them", d.serve(1, time.Minute), []string{"late-a"})
+	// Owners take turns, whoever has submitted more.
+	whose := d.serve(20, time.Minute)
+	if n := len(slices.DeleteFunc(whose, func(w string) bool { return w != "agents-other" })); n < 9 || n > 11 {
+		t.Errorf("of 20, %d were the second owner's", n)
+	}
+	// The merge queue owes a submission no more than a pull request does.
+	for range 40 {
+		d.put(MergeQueue, "m", "a")
+	}
+	d.want("the turns beside the merge queue", slices.Contains(d.serve(24, time.Minute), "agents-bot"), true)
+}
+
 func TestRepositoriesShareAlike(t *testing.T) {
 	d := newDesk(t, nil)
 	for range 500 {

@@ -61,6 +61,7 @@ func (c *checker) check() {
 	c.checkLimits()
 	c.checkSweeps()
 	c.checkPages()
+	c.checkMCP()
 	c.checkNotify()
 	c.checkTelemetry()
 	if every := time.Duration(c.Reconcile); every < 10*time.Second || every > 24*time.Hour {

@@ -31,6 +31,7 @@ type Config struct {
 	Sweeps    []Sweep           `yaml:"sweeps" eg:"[{repository: owner/name, at: 02:30}]" doc:"When to measure all kernels of a default branch, for their history. These jobs have the lowest priority. notify reports kernels that became slower since the last sweep."`
 	Watch     []Watch           `yaml:"watch" eg:"[{repository: owner/name, at: 03:30}]" doc:"When to measure a default branch against its last release or the best state of its kernels. If a slowdown is proven, the bot opens one issue for the kernel. It closes the issue when the slowdown is gone. These jobs have the lowest priority."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may see runs, kernels and changes in a browser. By default, nobody may."`
+	MCP       MCP               `yaml:"mcp" eg:"{tokens_file: /etc/kernelgate/agents}" doc:"Tools for agents under /mcp: they submit implementations of kernels, which the runners measure as they do the code of a fork. By default, there are none."`
 	Notify    []Notify          `yaml:"notify" eg:"[{name: team, form: slack, url_file: /etc/kernelgate/slack.url}]" doc:"Where to send verdicts in addition to GitHub."`
 	Telemetry Telemetry         `yaml:"telemetry" eg:"{endpoint: 'http://collector:4318'}" doc:"Where to send traces: how long each step of a change took, from the webhook to the verdict."`
 	Reconcile quantity.Duration `yaml:"reconcile" eg:"2m" default:"5m" bounds:"10s to 24h" doc:"How often the bot reconciles all open changes with GitHub, in case a webhook was lost."`

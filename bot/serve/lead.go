@@ -36,19 +36,19 @@ func (s *Server) role(ctx context.Context) string {
 	return "standby: a different bot is the leader"
 }
 
-// leading refuses runners where another bot has the jobs. They try again, there or at
-// another of their addresses. Where that bot has said how it is reached, they are passed on to it; but for
-// those on this host, of which it may know nothing.
-func (s *Server) leading(h http.Handler, passOn bool) http.Handler {
+// leading refuses runners and agents where another bot has the jobs. They try again, there or at
+// another of their addresses. Where that bot has said how it is reached, those that this one knows are passed on to it. knows is
+// nil for runners on this host, of which that bot may know nothing.
+func (s *Server) leading(h http.Handler, knows func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.Journal.Leads() {
 			_, address := s.Journal.Leader()
-			if to, err := url.Parse(address); passOn && err == nil && to.Host != "" && r.Header.Get(passedHeader) == "" && s.Runners.Knows(r) {
+			if to, err := url.Parse(address); knows != nil && err == nil && to.Host != "" && r.Header.Get(passedHeader) == "" && knows(r) {
 				s.pass(w, r, to)
 				return
 			}
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, "this bot is on standby and a different bot is the leader (give the runner the addresses of all bots)", http.StatusServiceUnavailable)
+			http.Error(w, "this bot is on standby and a different bot is the leader (try again; give a runner the addresses of all bots)", http.StatusServiceUnavailable)
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -58,7 +58,7 @@ func (s *Server) leading(h http.Handler, passOn bool) http.Handler {
 // passedHeader marks what was passed on once: two bots that take each other for the one that leads must not go on for ever.
 const passedHeader = "Kernelgate-Passed-On"
 
-// pass hands a runner's request to the bot that leads. How long it may take is for the two of them.
+// pass hands a request of a runner or an agent to the bot that leads. How long it may take is for the two of them.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, to *url.URL) {
 	c := http.NewResponseController(w)
 	_, _ = c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})

@@ -63,8 +63,11 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.counts.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), Timeout: webhookTime,
 	}))
-	mux.Handle(protocol.Prefix, endingWith(polls, s.leading(runners, true)))
+	mux.Handle(protocol.Prefix, endingWith(polls, s.leading(runners, s.Runners.Knows)))
 	mux.Handle(fleet.OperatorPrefix, s.Runners.OperatorHandler())
+	if s.agents != nil {
+		mux.Handle(mcpPath, endingAgentsWith(polls, s.leading(s.agentHandler(), func(r *http.Request) bool { return s.agentTokens.Tokens().Knows(r) })))
+	}
 	site, err := s.pages(polls.Done())
 	if err != nil {
 		cancel()
@@ -73,7 +76,7 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 	mux.Handle("/", site)
 	control := s.httpServer(s.controlHandler())
 	control.WriteTimeout = 0 // a backup may be large
-	l.servers = [3]*http.Server{s.httpServer(mux), s.httpServer(endingWith(polls, s.leading(runners, false))), control}
+	l.servers = [3]*http.Server{s.httpServer(mux), s.httpServer(endingWith(polls, s.leading(runners, nil))), control}
 	return l, nil
 }
 

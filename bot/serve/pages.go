@@ -26,6 +26,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/submission"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -231,8 +232,12 @@ func (s stores) Runners() []pages.Runner {
 		case r.Availability.Drained != nil:
 			off = pages.Drained
 		}
+		job, progress := r.Job, r.Progress
+		if submission.IsSubmission(job) { // it is shown to its owner only, and not here
+			job, progress = "", nil
+		}
 		list = append(list, pages.Runner{
-			Name: r.Name, Labels: r.Labels, Seen: r.LastSeen, Here: s.s.here(r.LastSeen), Job: r.Job, Progress: r.Progress,
+			Name: r.Name, Labels: r.Labels, Seen: r.LastSeen, Here: s.s.here(r.LastSeen), Job: job, Progress: progress,
 			Health: r.Health, Tests: r.Availability.Tests, Off: off,
 		})
 	}

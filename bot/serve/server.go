@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/mcp"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
@@ -29,6 +30,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/submission"
 	"github.com/kernelgate/kernelgate/bot/sweep"
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/policies/usage"
@@ -77,10 +79,13 @@ type Server struct {
 	ready  readiness
 	net    listeners
 	access *pages.Guard
-	trace  *trace.Tracer // nil if traces are off
-	parts  parts
-	lock   *os.File // of the data folder; nil where the journal is in it
-	fail   context.CancelCauseFunc
+	agents *submission.Hosted // nil if there are no agents
+
+	agentTokens *mcp.TokenFile
+	trace       *trace.Tracer // nil if traces are off
+	parts       parts
+	lock        *os.File // of the data folder; nil where the journal is in it
+	fail        context.CancelCauseFunc
 
 	outdated outdated
 	stopped  chan struct{}
@@ -89,7 +94,7 @@ type Server struct {
 
 // parts are what works behind the listeners, each with what ends it.
 type parts struct {
-	follow, bot, fleet, child, notify, disk, verify part
+	follow, bot, fleet, child, notify, disk, verify, agents part
 }
 
 type part struct {
@@ -146,6 +151,11 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	if s.trace, err = s.tracer(); err != nil {
 		return nil, err
+	}
+	if file := s.opt.MCP.TokensFile; file != "" {
+		if s.agentTokens, err = mcp.OpenTokens(file, s.log); err != nil {
+			return nil, err
+		}
 	}
 	s.assemble(tokens)
 	if s.net, err = s.listen(ctx); err != nil {
@@ -291,19 +301,20 @@ func (s *Server) openClient() (*client.GitHub, error) {
 func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	c := s.opt.Config
 	_, web, _ := client.Addresses(c.GitHub.APIURL, c.GitHub.GitURL) // one that cannot be read was refused before
+	planner := &planner.Planner{
+		Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client, Number: s.Client.Number},
+		Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
+	}
 	s.Bot = controller.New(controller.Config{
-		Journal: s.Journal, Jobs: s.Jobs, Ledger: s.Ledger, GitHub: s.Client,
-		Planner: &planner.Planner{
-			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client, Number: s.Client.Number},
-			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
-		},
+		Journal: s.Journal, Jobs: s.Jobs, Ledger: s.Ledger, GitHub: s.Client, Planner: planner,
 		Repositories: c.GitHub.Repositories, ResyncEvery: time.Duration(c.Reconcile),
 		Sweeps: sweeps(c), Watches: watches(c),
 		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, SearchPage: s.searchPage, Web: web, Public: s.publicNames(), Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
+	s.agents = s.hostSubmissions(planner)
 	s.Runners = &fleet.Server{
-		Journal: s.Journal, Jobs: s.Jobs, Results: s.Bot, Tokens: tokens, Version: s.opt.Version,
+		Journal: s.Journal, Jobs: s.Jobs, Results: s.results(), Tokens: tokens, Version: s.opt.Version,
 		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
 	}
 	if s.opt.Secrets.Operator != "" {
@@ -321,6 +332,9 @@ func (s *Server) work(ctx context.Context, child *child) {
 	s.parts.fleet = s.begin(ctx, "the runners' jobs", s.Runners.Run)
 	s.parts.disk = s.begin(ctx, "the journal", s.watchJournal)
 	s.parts.verify = s.begin(ctx, "verifying the journal", s.verifyJournal)
+	if s.agents != nil {
+		s.parts.agents = s.begin(ctx, "the submissions of agents", s.whileReadable(s.agents.Run))
+	}
 	if t := s.teller(); t != nil {
 		s.parts.notify = s.begin(ctx, "the notifications", s.whileReadable(t.Run))
 	}
@@ -373,6 +387,7 @@ func (s *Server) close() error {
 	s.parts.verify.end()
 	err := s.net.close()
 	s.parts.fleet.end()
+	s.parts.agents.end()
 	s.parts.bot.end()
 	s.parts.notify.end()
 	s.parts.follow.end()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/result"
 	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -32,10 +32,19 @@ type claim struct {
 	At     time.Time `json:"at"`
 }
 
-// claims is the file of all of them.
-type claims struct{ file string }
+// A claimList is claims in the order in which they were written.
+type claimList struct {
+	all []claim
+	seq uint64 // of the last one, where a journal keeps them
+}
 
-func (c claims) read() ([]claim, error) {
+// errRaced says that a claim was written since the claims were read.
+var errRaced = errors.New("there is a newer claim")
+
+// claimFile is the file with all claims of a repository.
+type claimFile struct{ file string }
+
+func (c claimFile) read() ([]claim, error) {
 	f, err := os.Open(c.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -56,7 +65,7 @@ func (c claims) read() ([]claim, error) {
 	return all, lines.Err()
 }
 
-func (c claims) add(one claim) error {
+func (c claimFile) add(one claim) error {
 	data, err := json.Marshal(one)
 	if err != nil {
 		return err
@@ -128,14 +137,20 @@ func codeName(job runners.Job, c runners.Code) string {
 
 // A record counts one claim. It is a runners.Record.
 type record struct {
-	s     *Service
-	claim claim
-	job   runners.Job
-	gate  *policy.PerformanceGate
+	s    *Service
+	one  *Submission
+	at   time.Time
+	job  runners.Job
+	gate *policy.PerformanceGate
 
 	counted bool
 	spent   bool // nothing was left
 	attempt runners.Attempt
+}
+
+// claimOf is the claim of a submission at a time, without a machine code.
+func claimOf(one *Submission, at time.Time) claim {
+	return claim{Handle: one.Handle, Token: one.Token, Kernel: one.Kernel, Day: dayOf(at), At: at.UTC()}
 }
 
 // errSpent ends a claim that has no budget.
@@ -143,37 +158,52 @@ var errSpent = errors.New("the error rate of today is spent")
 
 // Earlier counts the claim, unless the same code was claimed before. What was found then holds: the
 // same code has no second chance. Only where it was left undecided, more rounds are an attempt.
-func (r *record) Earlier(_ context.Context, c runners.Code) (runners.Earlier, error) {
+func (r *record) Earlier(ctx context.Context, c runners.Code) (runners.Earlier, error) {
 	if c.Baseline == c.Candidate {
 		return runners.Earlier{}, nil // nothing is measured
 	}
-	r.claim.Code = codeName(r.job, c)
-	all, err := r.s.claims.read()
+	for {
+		earlier, err := r.count(ctx, c)
+		if !errors.Is(err, errRaced) {
+			return earlier, err
+		}
+	}
+}
+
+func (r *record) count(ctx context.Context, c runners.Code) (runners.Earlier, error) {
+	mine := claimOf(r.one, r.at)
+	mine.Code = codeName(r.job, c)
+	list, err := r.s.place.claims(ctx, r.one)
 	if err != nil {
 		return runners.Earlier{}, err
 	}
-	earlier, again := r.s.evidenceOf(all, r.claim)
-	if earlier != nil && !again {
-		return runners.Earlier{Evidence: earlier, Head: earlier.Provenance.Head.SHA}, nil
+	if counted, ok := attemptOfHandle(list.all, mine); ok {
+		r.attempt, r.counted = counted, true // this run began before the program ended, or at another runner
+		return r.s.earlierThan(ctx, list.all, mine)
 	}
-	if i := slices.IndexFunc(all, func(c claim) bool { return c.Handle == r.claim.Handle }); i >= 0 {
-		r.attempt, r.counted = attemptOf(all[:i+1]), true // this run began before the program ended
-		return runners.Earlier{}, nil
+	out, err := r.s.earlierThan(ctx, list.all, mine)
+	if err != nil || out.Evidence != nil && !out.Again {
+		return out, err
 	}
-	known := slices.Contains(codesOf(all, r.claim.list()), r.claim.Code)
-	if !known && budgetOf(all, r.claim, r.gate).Left == 0 {
+	known := slices.Contains(codesOf(list.all, mine.list()), mine.Code)
+	if !known && budgetOf(list.all, mine, r.gate).Left == 0 {
 		r.spent = true
 		return runners.Earlier{}, errSpent
 	}
-	if err := r.s.claims.add(r.claim); err != nil {
+	if err := r.s.place.claim(ctx, r.one, list, mine); err != nil {
 		return runners.Earlier{}, err
 	}
-	r.attempt, r.counted = attemptOf(append(all, r.claim)), true
-	out := runners.Earlier{Evidence: earlier, Again: again}
-	if earlier != nil {
-		out.Head = earlier.Provenance.Head.SHA
-	}
+	r.attempt, r.counted = attemptOf(append(slices.Clone(list.all), mine)), true
 	return out, nil
+}
+
+// attemptOfHandle is the attempt that a submission has begun already at the machine code.
+func attemptOfHandle(all []claim, mine claim) (runners.Attempt, bool) {
+	i := slices.IndexFunc(all, func(c claim) bool { return c.Handle == mine.Handle && c.Token == mine.Token && c.Code == mine.Code })
+	if i < 0 {
+		return runners.Attempt{}, false
+	}
+	return attemptOf(all[:i+1]), true
 }
 
 // Begin returns the attempt that Earlier has counted.
@@ -184,24 +214,30 @@ func (r *record) Begin(context.Context, runners.Code) (runners.Attempt, error) {
 	return r.attempt, nil
 }
 
-// evidenceOf returns what the last finished claim of the same code has left, and whether more rounds
+// earlierThan returns what the last finished claim of the same code has left, and whether more rounds
 // may be added to it. An error of the runner leaves nothing.
-func (s *Service) evidenceOf(all []claim, of claim) (e *gates.Evidence, again bool) {
+func (s *Service) earlierThan(ctx context.Context, all []claim, mine claim) (runners.Earlier, error) {
 	for _, c := range slices.Backward(all) {
-		if c.Code != of.Code || c.Token != of.Token || c.Handle == of.Handle {
+		if c.Code != mine.Code || c.Token != mine.Token || c.Handle == mine.Handle {
 			continue
 		}
-		done := s.find(c.Handle)
-		if done == nil || done.State != Done || done.Result == nil || done.Result.Outcome == gates.Error {
-			continue
+		done, err := s.whole(ctx, c.Token, c.Handle)
+		if bad := (usage.Error{}); errors.As(err, &bad) {
+			continue // it was removed
 		}
-		data, err := os.ReadFile(filepath.Join(done.Folder, "evidence.json"))
 		if err != nil {
+			return runners.Earlier{}, err
+		}
+		if done.State != Done || done.Result == nil || done.Result.Outcome == gates.Error {
 			continue
 		}
-		if e, err := gates.ParseEvidence("evidence.json", data); err == nil {
-			return e, done.Result.Reason == gates.ReasonInconclusive
+		e, err := s.place.evidence(ctx, done)
+		if err != nil {
+			return runners.Earlier{}, err
+		}
+		if e != nil {
+			return runners.Earlier{Evidence: e, Again: done.Result.Reason == gates.ReasonInconclusive, Head: e.Provenance.Head.SHA}, nil
 		}
 	}
-	return nil, false
+	return runners.Earlier{}, nil
 }

@@ -17,7 +17,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // The n-th distinct machine code of a token, a kernel and a day has the number n. The same code again
 // is another attempt with its old number, and other tokens, kernels and days have their own lists.
 func TestClaimsAreNumbered(t *testing.T) {
-	c := claims{filepath.Join(t.TempDir(), "claims.jsonl")}
+	c := claimFile{filepath.Join(t.TempDir(), "claims.jsonl")}
 	for i, step := range []struct {
 		token, kernel, code string
 		at                  time.Time
@@ -78,12 +78,13 @@ func TestBudgetEnds(t *testing.T) {
 // A claim counts once, from before anything is compared. A program that was ended in between goes on
 // with the same attempt, and a new machine code without budget is refused before it is measured.
 func TestRecordCounts(t *testing.T) {
-	s := &Service{claims: claims{filepath.Join(t.TempDir(), "claims.jsonl")}}
+	l := &Local{claimFile: claimFile{filepath.Join(t.TempDir(), "claims.jsonl")}}
+	l.Service = newService(l, time.Now, nil)
 	job := runners.Job{Manifest: &manifest.Manifest{Name: "scale"}}
 	gate := &policy.PerformanceGate{Interims: []int{6}}
 	begin := func(handle, code string) (runners.Attempt, *record) {
 		t.Helper()
-		r := &record{s: s, job: job, gate: gate, claim: claim{Handle: handle, Token: "ann", Kernel: "scale", Day: dayOf(noon), At: noon}}
+		r := &record{s: l.Service, job: job, gate: gate, at: noon, one: &Submission{Handle: handle, Token: "ann", Kernel: "scale"}}
 		if _, err := r.Earlier(t.Context(), runners.Code{Baseline: "base", Candidate: code}); err != nil && !r.spent {
 			t.Fatal(err)
 		}
@@ -113,7 +114,7 @@ func TestRecordCounts(t *testing.T) {
 	if got, r := begin("again", "a"); r.spent || got.Number != 2 || got.CodeNumber != 1 {
 		t.Errorf("a known code is attempt %+v", got)
 	}
-	r := &record{s: s, job: job}
+	r := &record{s: l.Service, job: job, at: noon, one: &Submission{Handle: "x", Token: "ann", Kernel: "scale"}}
 	if _, err := r.Earlier(t.Context(), runners.Code{Baseline: "base", Candidate: "base"}); err != nil || r.counted {
 		t.Error("the baseline's own machine code is counted")
 	}

@@ -49,22 +49,20 @@ type ShapeAsked struct {
 // Describe says what is asked of a kernel, or lists the kernels if none is named.
 func (s *Service) Describe(ctx context.Context, token, name string) (*Description, error) {
 	if name == "" {
-		opt := s.opt
-		opt.Head = s.opt.Base
-		names, err := check.KernelNames(ctx, opt)
+		names, err := s.place.kernels(ctx, token)
 		if err != nil {
 			return nil, err
 		}
 		return &Description{Kernels: names}, nil
 	}
-	k, err := s.described(ctx, name)
+	k, err := s.place.kernel(ctx, token, name)
 	if err != nil {
 		return nil, err
 	}
 	m, rule := k.Manifest, k.Rule()
 	d := &Description{
 		Kernel: m.Name, Description: m.Description, Mode: string(m.Mode), Entry: m.Entry, Base: k.Commit, NoDevice: k.NoDevice, Files: k.Files,
-		Tolerance: &gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}, Goal: goalOf(k),
+		Tolerance: &gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}, Goal: goalOf(k.Described),
 	}
 	for _, a := range m.Arguments {
 		one := Argument{Name: a.Name, DType: string(a.DType), Access: string(a.Access)}
@@ -83,11 +81,12 @@ func (s *Service) Describe(ctx context.Context, token, name string) (*Descriptio
 	if k.Device.Name != "" {
 		d.Device = &result.Device{Kind: k.Device.Kind, Name: k.Device.Name, Arch: k.Device.Arch}
 	}
-	all, err := s.claims.read()
+	asker := &Submission{Token: token, Kernel: m.Name, Asked: Asked{Kernel: name}, Work: k.work()}
+	list, err := s.place.claims(ctx, asker)
 	if err != nil {
 		return nil, err
 	}
-	d.Budget = budgetOf(all, claim{Token: token, Kernel: m.Name, Day: dayOf(s.opt.Now())}, rule.Gates.Performance)
+	d.Budget = budgetOf(list.all, claimOf(asker, s.clock()), rule.Gates.Performance)
 	return d, nil
 }
 
@@ -157,12 +156,15 @@ type History struct {
 const maxHistory = 200
 
 // History lists the submissions of a token, of one kernel or of all.
-func (s *Service) History(token, kernel string) *History {
+func (s *Service) History(ctx context.Context, token, kernel string) (*History, error) {
+	if err := s.place.enter(ctx, token); err != nil {
+		return nil, err
+	}
 	h := &History{Kernel: kernel, Tried: []Tried{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range slices.Backward(s.all) {
-		if one.Token != token || kernel != "" && kernel != one.Kernel && kernel != one.Asked.Kernel && kernel != path.Base(one.Asked.Kernel) {
+		if one.Token != token || one.Intent == onlyCompile || kernel != "" && kernel != one.Kernel && kernel != one.Asked.Kernel && kernel != path.Base(one.Asked.Kernel) {
 			continue
 		}
 		t := Tried{Handle: one.Handle, Intent: one.Intent, State: one.State, Created: one.Created}
@@ -173,7 +175,7 @@ func (s *Service) History(token, kernel string) *History {
 			break
 		}
 	}
-	return h
+	return h, nil
 }
 
 // Text is the history for a reader.

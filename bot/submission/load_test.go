@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/result"
 )
 
@@ -14,10 +13,10 @@ import (
 // each owner gets their turn in every lap.
 func TestManyPoll(t *testing.T) {
 	const owners, each, readers = 20, 4, 10
-	s := &Service{changed: make(chan struct{})}
+	s := localForTest()
 	for n := range each {
 		for o := range owners {
-			s.all = append(s.all, &Submission{Handle: fmt.Sprintf("%d-%d", o, n), Token: fmt.Sprint(o), Kernel: "k", Intent: result.Probe, State: Queued})
+			s.all = append(s.all, &Submission{Handle: fmt.Sprintf("%06d%06d", o, n), Token: fmt.Sprint(o), Kernel: "k", Intent: result.Probe, State: Queued})
 		}
 	}
 	var waiting sync.WaitGroup
@@ -26,7 +25,7 @@ func TestManyPoll(t *testing.T) {
 		for range readers {
 			waiting.Go(func() {
 				for n := range each {
-					st, err := s.Wait(context.Background(), fmt.Sprint(o), fmt.Sprintf("%d-%d", o, n), func(Status) {})
+					st, err := s.Wait(context.Background(), fmt.Sprint(o), fmt.Sprintf("%06d%06d", o, n), func(Status) {})
 					if err != nil || st.State != Done {
 						ended <- fmt.Errorf("owner %d: %+v, %w", o, st, err)
 						return
@@ -41,10 +40,7 @@ func TestManyPoll(t *testing.T) {
 		for range owners {
 			one := s.next()
 			served[one.Token] = true
-			s.change(func() {
-				one.State = Done
-				one.Result = &result.Result{Outcome: gates.Defer}
-			})
+			s.done(one.ended())
 		}
 		if len(served) != owners {
 			t.Errorf("lap %d serves %d owners of %d", lap, len(served), owners)

@@ -5,149 +5,73 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/result"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/host/checkout"
 	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
-// A Service answers for one repository. Open makes one; Run does the work.
+// A Service answers the owners of tokens. Everything that decides is here; where sources come from, who
+// measures, and where things are kept is the place's.
 type Service struct {
-	opt  check.Options // base, policy and how to measure; the same for every submission
-	log  *slog.Logger
-	root string // of the repository
-	dir  string // of the submissions
-	lock *os.File
+	place place
+	clock func() time.Time
+	log   *slog.Logger
 
-	claims  claims
-	machine sync.Mutex // held while something is compiled or measured, which must not disturb each other
-	wake    chan struct{}
-
-	submitting sync.Mutex // held by Submit
-
-	mu      sync.Mutex
-	all     []*Submission // in the order in which they came
-	kernels map[string]check.Described
-	served  []string      // owners of what was measured, the last one at the end
-	now     runners.Event // of the running one
-	changed chan struct{} // closed when a state or the progress changes
+	mu         sync.Mutex
+	all        []*Submission            // in the order in which they came, see forget
+	submitting map[string]*sync.Mutex   // by owner: held by Submit
+	running    map[string]runners.Event // by id of a submission
+	changed    chan struct{}            // closed when a state or the progress changes
 }
 
-// Open opens the submissions of the repository that contains the folder of the options. Only one
-// program may have them open.
-func Open(ctx context.Context, opt check.Options, log *slog.Logger) (*Service, error) {
-	repo, err := checkout.Open(ctx, cmp.Or(opt.Dir, "."))
-	if err != nil {
-		return nil, usage.Error{Err: err}
-	}
-	if opt.Base == "" {
-		if opt.Base, err = repo.DefaultBase(ctx); err != nil {
-			return nil, usage.Error{Err: err}
-		}
-	}
-	if _, err := repo.Resolve(ctx, opt.Base); err != nil {
-		return nil, usage.Error{Err: err}
-	}
+// A place is where two services differ: one of a repository on this disk, which this machine measures, and one
+// of the repositories of a bot, which its fleet measures.
+type place interface {
+	// enter is called first, and reads what earlier programs have left of an owner.
+	enter(ctx context.Context, owner string) error
+	// kernels lists what an owner may ask about. kernel reads one of them, as the base branch has it now.
+	kernels(ctx context.Context, owner string) ([]string, error)
+	kernel(ctx context.Context, owner, name string) (kernel, error)
+	// draft makes work of what is asked. It fills in the head.
+	draft(ctx context.Context, k kernel, one *Submission) error
+	// static compiles a draft, without running it.
+	static(ctx context.Context, k kernel, one *Submission) (*Static, error)
+
+	// keep stores a submission that is new or has changed. kept reads one, nil if there is none.
+	keep(ctx context.Context, one *Submission) error
+	kept(ctx context.Context, owner, handle string) (*Submission, error)
+	// file reads a text that was written with the result, and evidence what the result is about.
+	file(ctx context.Context, one *Submission, name string) (string, error)
+	evidence(ctx context.Context, one *Submission) (*gates.Evidence, error)
+
+	// claims returns the claims of the kernel of a submission, or more. claim adds one, unless there are more
+	// claims of the kernel than were returned: then it returns errRaced.
+	claims(ctx context.Context, of *Submission) (claimList, error)
+	claim(ctx context.Context, of *Submission, after claimList, one claim) error
+
+	// start has a submission measured. ahead counts those that are measured before it.
+	start(ctx context.Context, one *Submission) error
+	ahead(one *Submission) int
+}
+
+// A kernel is one that an owner may ask about.
+type kernel struct {
+	check.Described
+	repo repository // that it is in; zero for the one on this disk
+}
+
+func newService(p place, now func() time.Time, log *slog.Logger) *Service {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	results := filepath.Join(repo.Dir(), "results")
-	s := &Service{
-		opt: opt, log: log, root: repo.Dir(), dir: filepath.Join(results, "submissions"), wake: make(chan struct{}, 1), kernels: map[string]check.Described{},
-		changed: make(chan struct{}),
-	}
-	s.claims.file = filepath.Join(s.dir, "claims.jsonl")
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder of submissions: %w", err)
-	}
-	if err := check.Ignore(results); err != nil {
-		return nil, err
-	}
-	if s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, fmt.Errorf("opening the submissions: %w", err)
-	}
-	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		s.lock.Close()
-		return nil, usage.Errorf("another kernelgate mcp works in %s (use it, or end it)", s.root)
-	}
-	if err := s.load(); err != nil {
-		s.lock.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// Close lets another program open the submissions.
-func (s *Service) Close() error { return s.lock.Close() }
-
-const stateFile = "submission.json"
-
-// load reads what earlier programs left. What they did not finish is done again.
-func (s *Service) load() error {
-	files, err := filepath.Glob(filepath.Join(s.dir, "*", stateFile))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		one := new(Submission)
-		if err == nil {
-			err = json.Unmarshal(data, one)
-		}
-		if err != nil {
-			return fmt.Errorf("reading a submission: %s: %w (remove its folder)", file, err)
-		}
-		if one.State == Running {
-			one.State = Queued
-		}
-		s.all = append(s.all, one)
-	}
-	slices.SortStableFunc(s.all, func(a, b *Submission) int { return a.Created.Compare(b.Created) })
-	s.poke()
-	return nil
-}
-
-// store writes a submission, as a whole.
-func (s *Service) store(one *Submission) error {
-	dir := filepath.Join(s.dir, one.Handle)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("storing the submission: %w", err)
-	}
-	data, err := json.MarshalIndent(one, "", "  ")
-	file := filepath.Join(dir, stateFile)
-	if err == nil {
-		err = os.WriteFile(file+".new", data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(file+".new", file)
-	}
-	if err != nil {
-		return fmt.Errorf("storing the submission: %w", err)
-	}
-	return nil
-}
-
-func (s *Service) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	return &Service{place: p, clock: now, log: log, submitting: map[string]*sync.Mutex{}, running: map[string]runners.Event{}, changed: make(chan struct{})}
 }
 
 // change runs while nobody reads, and wakes those who wait for a change.
@@ -159,31 +83,70 @@ func (s *Service) change(do func()) {
 	s.changed = make(chan struct{})
 }
 
-// find returns a copy of a submission; nil if there is none.
-func (s *Service) find(handle string) *Submission {
+// known returns a copy of a submission that is in memory; nil if it is not. To others it does not exist.
+func (s *Service) known(owner, handle string) *Submission {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.all {
-		if one.Handle == handle {
-			return one.clone()
+		if one.Handle == handle && one.Token == owner {
+			return new(*one)
 		}
 	}
 	return nil
 }
 
-// of finds a submission of a token. To others it does not exist.
-func (s *Service) of(token, handle string) (*Submission, error) {
-	one := s.find(handle)
-	if one == nil || one.Token != token {
-		return nil, usage.Errorf("there is no submission %q (history lists yours)", handle)
+// of finds a submission of an owner, as far as it is in memory. To others it does not exist.
+func (s *Service) of(ctx context.Context, owner, handle string) (*Submission, error) {
+	one := s.known(owner, handle)
+	if one == nil && isHandle(handle) {
+		var err error
+		if one, err = s.place.kept(ctx, owner, handle); err != nil {
+			return nil, err
+		}
+	}
+	if one == nil || one.Token != owner {
+		return nil, usage.Errorf("there is no submission %.40q (history lists yours)", handle)
 	}
 	return one, nil
+}
+
+// whole is a submission with its whole result.
+func (s *Service) whole(ctx context.Context, owner, handle string) (*Submission, error) {
+	one, err := s.of(ctx, owner, handle)
+	if err != nil || !one.brief {
+		return one, err
+	}
+	one, err = s.place.kept(ctx, owner, handle)
+	if err == nil && one == nil {
+		err = usage.Errorf("submission %s is not stored any more", handle)
+	}
+	return one, err
+}
+
+// finished is a submission that is done.
+func (s *Service) finished(ctx context.Context, owner, handle string) (*Submission, error) {
+	one, err := s.whole(ctx, owner, handle)
+	if err == nil && one.State != Done {
+		err = usage.Errorf("submission %s is %s: ask for its status until it is done", handle, one.State)
+	}
+	return one, err
+}
+
+// turnOf is held by the one Submit of an owner that works: others of the same owner wait, so that all are counted.
+func (s *Service) turnOf(owner string) *sync.Mutex {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.submitting[owner] == nil {
+		s.submitting[owner] = new(sync.Mutex)
+	}
+	return s.submitting[owner]
 }
 
 // Submit queues a submission and returns at once. The same key, or without a key the same content,
 // returns the submission that was made before.
 func (s *Service) Submit(ctx context.Context, token string, asked Asked, intent result.Intent, key string) (Status, error) {
-	if err := asked.problem(); err != nil {
+	asked, err := asked.ready()
+	if err != nil {
 		return Status{}, err
 	}
 	if !slices.Contains(result.Intents(), intent) {
@@ -192,38 +155,51 @@ func (s *Service) Submit(ctx context.Context, token string, asked Asked, intent 
 	if len(key) > maxKey {
 		return Status{}, usage.Errorf("idempotency_key has %d bytes (at most %d)", len(key), maxKey)
 	}
-	s.submitting.Lock()
-	defer s.submitting.Unlock()
+	return s.submit(ctx, token, asked, intent, key)
+}
+
+func (s *Service) submit(ctx context.Context, token string, asked Asked, intent result.Intent, key string) (Status, error) {
+	if err := s.place.enter(ctx, token); err != nil {
+		return Status{}, err
+	}
+	turn := s.turnOf(token)
+	turn.Lock()
+	defer turn.Unlock()
 	digest := asked.digest(intent)
 	handle := newHandle(token, cmp.Or(key, digest))
-	if known, err := s.of(token, handle); err == nil {
+	if known, err := s.of(ctx, token, handle); err == nil {
 		if known.Digest != digest {
 			return Status{}, usage.Errorf("idempotency_key %q was used for a different submission (choose a new one)", key)
 		}
-		status, err := s.Status(ctx, token, handle)
+		status := s.status(known)
 		status.Repeated = true
-		return status, err
-	}
-	kernel, head, err := s.headOf(ctx, asked)
-	if err != nil {
-		return Status{}, err
-	}
-	if _, err := s.git(ctx, nil, "", "update-ref", refPrefix+handle, head); err != nil {
-		return Status{}, err
-	}
-	one := &Submission{
-		Handle: handle, Token: token, Intent: intent, Asked: asked, Digest: digest, Kernel: kernel.Manifest.Name, Base: kernel.Commit, Head: head,
-		State: Queued, Created: s.opt.Now().UTC(),
+		return status, nil
 	}
 	if s.open(token) >= maxQueued {
 		return Status{}, usage.Errorf("%d of your submissions are not finished (wait for one of them)", maxQueued)
 	}
-	if err := s.store(one); err != nil {
+	k, err := s.place.kernel(ctx, token, asked.Kernel)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := checkNames(k.Described, asked.Files); err != nil {
+		return Status{}, err
+	}
+	one := &Submission{
+		Handle: handle, Token: token, Intent: intent, Asked: asked, Digest: digest, Kernel: k.Manifest.Name, Base: k.Commit, State: Queued, Created: s.clock().UTC(),
+	}
+	if err := s.place.draft(ctx, k, one); err != nil {
+		return Status{}, err
+	}
+	if err := s.place.keep(ctx, one); err != nil {
 		return Status{}, err
 	}
 	s.change(func() { s.all = append(s.all, one) })
-	s.poke()
-	return s.Status(ctx, token, handle)
+	if err := s.place.start(ctx, one); err != nil { // it is stored, so it is started again
+		s.log.Warn("a submission is started later", "handle", handle, "err", err)
+	}
+	status, err := s.Status(ctx, token, handle)
+	return status, err
 }
 
 // open counts the submissions of a token that are not finished.
@@ -240,123 +216,73 @@ func (s *Service) open(token string) (n int) {
 
 // newHandle names a submission. A handle is no secret: it says nothing to others.
 func newHandle(token, key string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", token, key))
+	sum := sha256.Sum256([]byte(quoted(token, key)))
 	return hex.EncodeToString(sum[:6])
 }
 
-// headOf finds or makes the commit of what is asked.
-func (s *Service) headOf(ctx context.Context, asked Asked) (check.Described, string, error) {
-	kernel, err := s.described(ctx, asked.Kernel)
-	if err != nil {
-		return kernel, "", err
-	}
-	if asked.Ref != "" {
-		repo, err := checkout.Open(ctx, s.root)
-		if err != nil {
-			return kernel, "", err
-		}
-		head, err := repo.Resolve(ctx, asked.Ref)
-		if err != nil {
-			return kernel, "", usage.Error{Err: fmt.Errorf("ref: %w", err)}
-		}
-		return kernel, head, nil
-	}
-	if err := checkNames(kernel, asked.Files); err != nil {
-		return kernel, "", err
-	}
-	head, err := s.commit(ctx, kernel, asked.Files)
-	return kernel, head, err
+// isHandle reports whether newHandle could have made it. Nothing else is looked for in a store.
+func isHandle(text string) bool {
+	data, err := hex.DecodeString(text)
+	return err == nil && len(data) == 6 && hex.EncodeToString(data) == text
 }
 
-// Run works until ctx ends.
-func (s *Service) Run(ctx context.Context) error {
-	for {
-		one := s.next()
-		if one == nil {
-			select {
-			case <-s.wake:
-				continue
-			case <-ctx.Done():
-				return nil
+// done replaces a submission by its result. Memory keeps a short form of it.
+func (s *Service) done(ended *Submission) {
+	s.change(func() {
+		delete(s.running, ended.id())
+		for i, one := range s.all {
+			if one.Handle == ended.Handle && one.Token == ended.Token {
+				s.all[i] = ended.short()
 			}
 		}
-		err := s.work(ctx, one)
-		if ctx.Err() != nil {
-			return nil // it stays unfinished, and is done again by the next program
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// next starts the submission whose turn it is.
-func (s *Service) next() (one *Submission) {
-	s.change(func() {
-		if queue := s.queue(); len(queue) > 0 {
-			one = queue[0]
-			one.State, s.served = Running, append(slices.DeleteFunc(s.served, func(token string) bool { return token == one.Token }), one.Token)
-			s.now = runners.Event{Text: "starting"}
-		}
+		s.forget(ended.Token)
 	})
-	return one
 }
 
-// queue is what waits, in the order in which it will be measured. Owners take turns, beginning with the
-// one who was not served for the longest time; the submissions of one owner keep their order. So
-// nobody waits for all submissions of another.
-func (s *Service) queue() []*Submission {
-	type place struct{ lap, turn int } // the n-th submission of its owner, and the owner's turn
-	places, laps := map[*Submission]place{}, map[string]int{}
-	var queue []*Submission
+// forget drops the oldest finished submissions of an owner from memory, beyond what a history shows.
+func (s *Service) forget(owner string) {
+	n := 0
 	for _, one := range s.all {
-		if one.State == Queued {
-			places[one] = place{laps[one.Token], slices.Index(s.served, one.Token)}
-			laps[one.Token]++
-			queue = append(queue, one)
+		if one.Token == owner && one.State == Done {
+			n++
 		}
 	}
-	slices.SortStableFunc(queue, func(a, b *Submission) int {
-		return cmp.Or(cmp.Compare(places[a].lap, places[b].lap), cmp.Compare(places[a].turn, places[b].turn))
+	s.all = slices.DeleteFunc(s.all, func(one *Submission) bool {
+		old := n > maxHistory && one.Token == owner && one.State == Done
+		if old {
+			n--
+		}
+		return old
 	})
-	return queue
 }
 
-// progress keeps the last event of the run.
-type progress struct{ s *Service }
-
-func (p progress) Report(e runners.Event) {
+// progressed keeps the last event of a run.
+func (s *Service) progressed(id string, e runners.Event) {
 	e.SoFar, e.Detail = nil, "" // exact figures
-	p.s.change(func() { p.s.now = e })
+	s.change(func() { s.running[id] = e })
 }
 
 // Status returns how far a submission is.
-func (s *Service) Status(_ context.Context, token, handle string) (Status, error) {
-	if _, err := s.of(token, handle); err != nil {
+func (s *Service) Status(ctx context.Context, token, handle string) (Status, error) {
+	one, err := s.of(ctx, token, handle)
+	if err != nil {
 		return Status{}, err
+	}
+	return s.status(one), nil
+}
+
+func (s *Service) status(one *Submission) Status {
+	st := Status{Handle: one.Handle, Kernel: one.Kernel, Intent: one.Intent, State: one.State, Created: one.Created, Cost: costs[one.Intent]}
+	if one.State == Queued {
+		st.Ahead = s.place.ahead(one)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.status(handle), nil
-}
-
-func (s *Service) status(handle string) Status {
-	i := slices.IndexFunc(s.all, func(one *Submission) bool { return one.Handle == handle })
-	if i < 0 {
-		return Status{}
-	}
-	one := s.all[i]
-	st := Status{Handle: handle, Kernel: one.Kernel, Intent: one.Intent, State: one.State, Created: one.Created, Seconds: s.expected(one), Cost: costs[one.Intent]}
-	switch one.State {
-	case Queued:
-		st.Ahead = slices.Index(s.queue(), one)
-		if slices.ContainsFunc(s.all, func(other *Submission) bool { return other.State == Running }) {
-			st.Ahead++
-		}
-	case Running:
-		st.Step, st.Finished, st.Total, st.Left = s.now.Text, s.now.Done, s.now.Total, float64(s.now.Left)
-		if s.now.Gate != "" {
-			st.Step = string(s.now.Gate) + ": " + stepText(s.now)
+	st.Seconds = s.expected(one)
+	if now, known := s.running[one.id()]; known && one.State == Running {
+		st.Step, st.Finished, st.Total, st.Left = now.Text, now.Done, now.Total, float64(now.Left)
+		if now.Gate != "" {
+			st.Step = string(now.Gate) + ": " + stepText(now)
 		}
 	}
 	return st
@@ -391,15 +317,18 @@ func (s *Service) expected(like *Submission) float64 {
 
 // Wait waits until the submission is done or ctx ends, and reports each change.
 func (s *Service) Wait(ctx context.Context, token, handle string, report func(Status)) (Status, error) {
-	for {
+	for last := (Status{}); ; {
 		s.mu.Lock()
 		changed := s.changed
 		s.mu.Unlock()
-		status, err := s.Status(ctx, token, handle)
+		status, err := s.Status(context.WithoutCancel(ctx), token, handle)
 		if err != nil || status.State == Done {
 			return status, err
 		}
-		report(status)
+		if status != last {
+			report(status)
+			last = status
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -408,27 +337,32 @@ func (s *Service) Wait(ctx context.Context, token, handle string, report func(St
 	}
 }
 
-// described reads a kernel once for each state of the base.
-func (s *Service) described(ctx context.Context, name string) (check.Described, error) {
-	base, err := s.git(ctx, nil, "", "rev-parse", "--verify", s.opt.Base+"^{commit}")
+// File reads the report or the build log of a submission.
+func (s *Service) File(ctx context.Context, token, handle, name string) (string, error) {
+	one, err := s.finished(ctx, token, handle)
 	if err != nil {
-		return check.Described{}, err
+		return "", err
 	}
-	key := name + "\x00" + base
-	s.mu.Lock()
-	known, ok := s.kernels[key]
-	s.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	opt := s.opt
-	opt.Head, opt.Kernels = base, []string{name}
-	kernel, err := check.Describe(ctx, opt)
+	return s.place.file(ctx, one, name)
+}
+
+// Verdict returns the result of a submission that is done.
+func (s *Service) Verdict(ctx context.Context, token, handle string) (*result.Result, error) {
+	one, err := s.finished(ctx, token, handle)
 	if err != nil {
-		return kernel, err
+		return nil, err
 	}
-	s.mu.Lock()
-	s.kernels[key] = kernel
-	s.mu.Unlock()
-	return kernel, nil
+	return one.Result, nil
+}
+
+// Why explains the result of a submission that is done.
+func (s *Service) Why(ctx context.Context, token, handle string) (*Why, error) {
+	one, err := s.finished(ctx, token, handle)
+	switch {
+	case err != nil:
+		return nil, err
+	case one.Why == nil:
+		return &Why{Handle: handle, Text: one.Result.Summary, Gates: []Gate{}}, nil
+	}
+	return one.Why, nil
 }

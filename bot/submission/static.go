@@ -3,12 +3,9 @@ package submission
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
 // A Static is what compilers say of an implementation that was not run.
@@ -24,42 +21,45 @@ type Static struct {
 	Seen      []string            `json:"seen_before,omitempty" doc:"Handles of your submissions with the same machine code."`
 }
 
-// CheckStatic compiles an implementation without running it. It is free, and waits while something
-// else is measured.
+// CheckStatic compiles an implementation without running it. It is free.
 func (s *Service) CheckStatic(ctx context.Context, token string, asked Asked) (*Static, error) {
-	if err := asked.problem(); err != nil {
-		return nil, err
-	}
-	kernel, head, err := s.headOf(ctx, asked)
+	asked, err := asked.ready()
 	if err != nil {
 		return nil, err
 	}
-	results, err := os.MkdirTemp(s.dir, "static-")
+	k, err := s.place.kernel(ctx, token, asked.Kernel)
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the build: %w", err)
+		return nil, err
 	}
-	defer os.RemoveAll(results)
-	opt := s.opt
-	opt.Head, opt.Kernels, opt.Results, opt.Static = head, []string{asked.Kernel}, results, true
-	s.machine.Lock()
-	defer s.machine.Unlock()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if err := checkNames(k.Described, asked.Files); err != nil {
+		return nil, err
 	}
-	out := &Static{Kernel: kernel.Manifest.Name}
-	err = check.Run(ctx, opt, nobody{}, func(r check.Result) error {
-		if r.Verdict == nil {
-			out.Summary = "This host does not compile the kernel: " + r.LeftOut
-			return nil
-		}
-		s.fill(out, token, r)
-		return nil
-	})
-	return out, err
+	if err := s.place.enter(ctx, token); err != nil {
+		return nil, err
+	}
+	out, err := s.place.static(ctx, k, &Submission{Token: token, Asked: asked, Kernel: k.Manifest.Name, Base: k.Commit})
+	if err != nil {
+		return nil, err
+	}
+	out = new(*out)
+	out.Seen = s.seen(token, out.Code)
+	return out, nil
 }
 
-func (s *Service) fill(out *Static, token string, r check.Result) {
-	v, e := r.Verdict, r.Evidence
+// seen lists the submissions of an owner with a machine code.
+func (s *Service) seen(owner, code string) (handles []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.all {
+		if one.Token == owner && one.Result != nil && code != "" && one.Result.Code == code {
+			handles = append(handles, one.Handle)
+		}
+	}
+	return handles
+}
+
+// fill takes over what a build has shown.
+func (out *Static) fill(v *gates.Verdict, e *gates.Evidence) {
 	out.Summary, out.Accepted = v.Summary, v.Outcome == gates.Pass
 	if c := e.Candidate; c != nil {
 		out.Builds, out.Code = c.OK, c.Code
@@ -72,13 +72,6 @@ func (s *Service) fill(out *Static, token string, r check.Result) {
 		out.Unchanged = e.Baseline != nil && c.Code != "" && c.Code == e.Baseline.Code
 	}
 	out.Resources = v.Resources
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, one := range s.all {
-		if one.Token == token && one.Result != nil && out.Code != "" && one.Result.Code == out.Code {
-			out.Seen = append(out.Seen, one.Handle)
-		}
-	}
 }
 
 func messageOf(d gates.Diagnostic) string {
@@ -111,8 +104,3 @@ func (st *Static) Text() string {
 	}
 	return b.String()
 }
-
-// nobody hears of progress.
-type nobody struct{}
-
-func (nobody) Report(runners.Event) {}

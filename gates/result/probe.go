@@ -17,7 +17,7 @@ func Probed(v *gates.Verdict, e *gates.Evidence) *Result {
 	r.Intent = Probe
 	for i := range r.Shapes {
 		s := &r.Shapes[i]
-		s.Baseline, s.Candidate, s.Roofline = twoDigits(s.Baseline), twoDigits(s.Candidate), twoDigits(s.Roofline)
+		s.Baseline, s.Candidate, s.Roofline = TwoDigits(s.Baseline), TwoDigits(s.Candidate), TwoDigits(s.Roofline)
 		if s.Speedup != nil {
 			s.Speedup = inSteps(s.Speedup)
 		}
@@ -64,7 +64,8 @@ func steps(x *float64, way func(float64) float64) *float64 {
 	return &y
 }
 
-func twoDigits(x *float64) *float64 {
+// TwoDigits rounds a positive figure for a probe. Others are left out.
+func TwoDigits(x *float64) *float64 {
 	if x == nil || *x <= 0 || math.IsInf(*x, 0) {
 		return nil
 	}

@@ -207,7 +207,7 @@ func TestProbeIsRounded(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]float64{1391.62: 1400, 0.0347: 0.035, 12.5: 13, 99.7: 100} {
-		if got := *twoDigits(&x); got != want {
+		if got := *TwoDigits(&x); got != want {
 			t.Errorf("%v becomes %v, want %v", x, got, want)
 		}
 	}

@@ -71,7 +71,8 @@ type description struct {
 	Seeds   []int64  `json:"seeds,omitempty"`
 	Profile bool     `json:"profile,omitempty"`
 
-	OnlyExplain bool `json:"only_explain,omitempty"`
+	OnlyExplain bool         `json:"only_explain,omitempty"`
+	Part        runners.Part `json:"part,omitempty"`
 
 	Search *runners.Search `json:"search,omitempty"`
 	Sides  []side          `json:"sides,omitempty"` // of a bisection

@@ -125,6 +125,8 @@ func TestRoundTrip(t *testing.T) {
 	tests := map[string]func(*runners.Job){
 		"as it is":         func(*runners.Job) {},
 		"new kernel":       func(j *runners.Job) { j.Baseline = nil },
+		"a probe":          func(j *runners.Job) { j.Part = runners.PartProbe },
+		"compiled only":    func(j *runners.Job) { j.Part = runners.PartStatic },
 		"variants":         func(j *runners.Job) { j.Candidate.Dir = j.Trusted },
 		"another baseline": func(j *runners.Job) { j.Baseline.Dir = fill(t, t.TempDir(), map[string]string{"bench": "old"}) },
 		"implementations of their own": func(j *runners.Job) {

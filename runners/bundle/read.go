@@ -237,6 +237,9 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 	if j.Policy, err = policy.Parse(d.PolicyFile, u.texts[policyFile]); err != nil {
 		return runners.Job{}, err
 	}
+	if err := j.Ask(d.Part); err != nil {
+		return runners.Job{}, fmt.Errorf("%s: %w", jobFile, err)
+	}
 	return j, checkVariants(j)
 }
 

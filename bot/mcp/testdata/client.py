@@ -1,5 +1,18 @@
 # Uses the client against the server of TestPythonClient.
+import io
+import tarfile
+
 import kernelgate
+
+
+def tarball(name: str, text: str) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(text.encode())
+        archive.addfile(entry, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
 
 broken = kernelgate.check("sdpa_cpu", files={"sdpa.c": "this is no C\n"})
 assert broken.verdict == "DEFER" and broken.reason == "build" and not broken.passed, broken
@@ -10,6 +23,9 @@ client = kernelgate.Client()
 assert client.describe()["kernels"] == ["kernels/sdpa_cpu"]
 assert client.describe("sdpa_cpu")["shapes"][0]["roofline_us"] > 0
 assert [t["outcome"] for t in client.history("sdpa_cpu")] == ["DEFER"]
+
+packed = client.check("sdpa_cpu", tarball=tarball("./sdpa.c", "this is no C\n"))
+assert packed.reason == "build" and [t["outcome"] for t in client.history("sdpa_cpu")] == ["DEFER"], "a tarball is its files"
 
 table = kernelgate._result(
     {
@@ -22,6 +38,8 @@ assert table.passed and "&lt;faster&gt;" in table._repr_html_() and "<td>+20.0% 
 
 for wrong, says in (
     (lambda: client.check("sdpa_cpu", files={"reference.c": "x"}), "cannot be changed"),
+    (lambda: client.check("sdpa_cpu", tarball=tarball("../reference.c", "x")), "not a name below the kernel's folder"),
+    (lambda: client.check("sdpa_cpu", tarball=b"x"), "was cut off, or it is no tar"),
     (lambda: kernelgate.Client(token="not one of the tokens").describe(), "401"),
 ):
     try:

@@ -1,7 +1,7 @@
 // Package checkout reads states of a git repository through the installed git: which files a change
 // touches, and a folder's files at the base or at the head. The bot reads mirrors that anybody may
 // have put commits into, so all reading is bounded by [Limits]; kernelgate check reads the user's
-// repository, including the work tree. The package changes nothing in the repository.
+// repository, including the work tree. Only CommitFiles changes the repository, by a commit that no branch has.
 package checkout
 
 import (

@@ -10,6 +10,7 @@ KERNELGATE_URL and KERNELGATE_TOKEN. Only the standard library is used.
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import os
@@ -121,14 +122,20 @@ class Client:
         kernel: str,
         files: Optional[Mapping[str, str]] = None,
         *,
+        tarball: Optional[bytes] = None,
         ref: str = "",
         intent: str = "probe",
         idempotency_key: str = "",
     ) -> Result:
-        """Submit an implementation, wait for the end, and return the result."""
+        """Submit an implementation, wait for the end, and return the result.
+
+        Send one of files, tarball (the bytes of a .tar or .tar.gz of files below the kernel's folder) and ref.
+        """
         asked: Dict[str, Any] = {"kernel": kernel, "intent": intent}
         if files:
             asked["files"] = dict(files)
+        if tarball is not None:
+            asked["tarball"] = base64.b64encode(tarball).decode()
         if ref:
             asked["ref"] = ref
         if idempotency_key:

@@ -1,0 +1,237 @@
+package submission
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/compat"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/usage"
+)
+
+// Subjects in the journal. Each submission has its own, which is also the name of its job. An owner has an
+// index of submissions, and a kernel has a list of all claims of it. No change has such a subject.
+const (
+	subjectPrefix = "submission-"
+	indexPrefix   = "submissions-"
+	claimsPrefix  = "submissionclaims-"
+)
+
+// Kinds of events.
+const (
+	listedKind    = "submission_listed"
+	submittedKind = "submission_submitted"
+	endedKind     = "submission_ended"
+	claimedKind   = "submission_claimed"
+)
+
+// subjectOf has the owner in it, so that nobody can take the place of another's submission.
+func subjectOf(one *Submission) string { return subject(one.Token, one.Handle) }
+
+func subject(owner, handle string) string { return subjectPrefix + short(owner) + "-" + handle }
+
+// IsSubmission reports whether a job is a submission's.
+func IsSubmission(job string) bool { return strings.HasPrefix(job, subjectPrefix) }
+
+// A listed event says that an owner has a submission. It is written before the submission is, so that
+// every submission is listed.
+type listed struct {
+	Handle string `json:"handle"`
+}
+
+// read applies the events of a submission; nil if there are none.
+func (h *Hosted) read(ctx context.Context, subject string) (*Submission, error) {
+	var one *Submission
+	_, err := h.Journal.ReplayRun(ctx, subject, func(e journal.Event) error {
+		next, err := decode(e.Writer, e.Kind, e.Data)
+		if err == nil {
+			next.seq, one = e.Seq, next
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", subject, err)
+	}
+	return one, nil
+}
+
+// decode reads an event, which has the whole submission.
+func decode(from compat.Writer, kind string, data []byte) (*Submission, error) {
+	if kind != submittedKind && kind != endedKind {
+		return nil, from.Unknown(fmt.Sprintf("an event of the kind %q", kind))
+	}
+	one := new(Submission)
+	return one, from.Decode(kind, data, one)
+}
+
+// keep writes what is new about a submission. Whoever writes has seen its last event.
+func (h *Hosted) keep(ctx context.Context, one *Submission) error {
+	kind := endedKind
+	if one.State != Done {
+		kind = submittedKind
+		if err := h.list(ctx, one); err != nil {
+			return err
+		}
+	}
+	seq, err := h.Journal.Append(ctx, subjectOf(one), one.seq, kind, one)
+	if err == nil {
+		one.seq = seq
+	}
+	return err
+}
+
+// list adds a submission to the index of its owner.
+func (h *Hosted) list(ctx context.Context, one *Submission) error {
+	h.entering.Lock()
+	defer h.entering.Unlock()
+	seq, err := h.Journal.Append(ctx, indexPrefix+short(one.Token), h.entered[one.Token], listedKind, listed{one.Handle})
+	if err != nil {
+		delete(h.entered, one.Token) // perhaps it was written
+		return err
+	}
+	h.entered[one.Token] = seq
+	return nil
+}
+
+// kept reads a submission of an owner.
+func (h *Hosted) kept(ctx context.Context, owner, handle string) (*Submission, error) {
+	return h.read(ctx, subject(owner, handle))
+}
+
+// enter reads the newest submissions of an owner, once while this bot leads.
+func (h *Hosted) enter(ctx context.Context, owner string) error {
+	h.entering.Lock()
+	defer h.entering.Unlock()
+	term, err := h.Journal.Term()
+	if err != nil {
+		return err
+	}
+	if term != h.term { // another bot has led since
+		h.term, h.entered = term, map[string]uint64{}
+		h.change(func() { h.all = nil; clear(h.running) })
+	}
+	if _, known := h.entered[owner]; known {
+		return nil
+	}
+	var handles []string
+	seq, err := h.Journal.ReplayRun(ctx, indexPrefix+short(owner), func(e journal.Event) error {
+		var l listed
+		err := e.Writer.Decode(e.Kind, e.Data, &l)
+		if handles = append(handles, l.Handle); len(handles) > 2*(maxHistory+maxQueued) {
+			handles = slices.Clone(handles[maxHistory+maxQueued:])
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading the submissions of %s: %w", owner, err)
+	}
+	var all []*Submission
+	for _, handle := range handles[max(0, len(handles)-maxHistory-maxQueued):] {
+		one, err := h.kept(ctx, owner, handle)
+		if err != nil {
+			return err
+		}
+		if one == nil || slices.ContainsFunc(all, func(other *Submission) bool { return other.Handle == handle }) {
+			continue // the bot was killed before it was submitted
+		}
+		if one.State == Done {
+			one = one.short()
+		}
+		all = append(all, one)
+	}
+	h.change(func() {
+		h.all = slices.DeleteFunc(h.all, func(one *Submission) bool { return one.Token == owner })
+		h.all = append(h.all, all...)
+		h.forget(owner)
+	})
+	h.entered[owner] = seq
+	return nil
+}
+
+// claimsOf is the subject of all claims of a kernel, whoever made them.
+func claimsOf(one *Submission) string {
+	return claimsPrefix + strconv.FormatInt(one.Work.Repo, 10) + "-" + short(one.Work.Folder)
+}
+
+func (h *Hosted) claims(ctx context.Context, of *Submission) (claimList, error) {
+	var list claimList
+	_, err := h.Journal.ReplayRun(ctx, claimsOf(of), func(e journal.Event) error {
+		var c claim
+		err := e.Writer.Decode(e.Kind, e.Data, &c)
+		list.all, list.seq = append(list.all, c), e.Seq
+		return err
+	})
+	if err != nil {
+		return claimList{}, fmt.Errorf("reading the claims: %w", err)
+	}
+	return list, nil
+}
+
+func (h *Hosted) claim(ctx context.Context, of *Submission, after claimList, one claim) error {
+	_, err := h.Journal.Append(ctx, claimsOf(of), after.seq, claimedKind, one)
+	if errors.Is(err, journal.ErrConflict) {
+		return errRaced
+	}
+	if err != nil {
+		return fmt.Errorf("counting the claim: %w", err)
+	}
+	return nil
+}
+
+// file reads the report or the log.
+func (h *Hosted) file(ctx context.Context, one *Submission, name string) (string, error) {
+	blob := map[string]string{ReportFile: one.Work.Report, LogFile: one.Work.Log}[name]
+	if blob == "" {
+		return "", usage.Errorf("submission %s has no such file", one.Handle)
+	}
+	data, err := h.Artifacts.Read(ctx, blob)
+	if errors.Is(err, journal.ErrNotFound) {
+		return "", usage.Errorf("the file is not kept any more")
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", name, err)
+	}
+	return string(data), nil
+}
+
+// evidence of a submission; nil where it is not there any more. Its claims still count.
+func (h *Hosted) evidence(ctx context.Context, one *Submission) (*gates.Evidence, error) {
+	if one.Work == nil || one.Work.Evidence == "" {
+		return nil, nil
+	}
+	data, err := h.Artifacts.Read(ctx, one.Work.Evidence)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading earlier evidence: %w", err)
+	}
+	return gates.ParseEvidence(one.Work.Evidence, data)
+}
+
+// pack stores a text under its hash, so that storing it twice has no effect.
+func (h *Hosted) pack(ctx context.Context, what string, data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	name := what + "-" + hex.EncodeToString(sum[:])
+	if err := h.Artifacts.Pack(ctx, name, data); err != nil {
+		return "", fmt.Errorf("storing the %s of a submission: %w", what, err)
+	}
+	return name, nil
+}
+
+// packJSON is pack of a value.
+func (h *Hosted) packJSON(ctx context.Context, what string, value any) (string, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("storing the %s of a submission: %w", what, err)
+	}
+	return h.pack(ctx, what, data)
+}
