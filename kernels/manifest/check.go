@@ -47,6 +47,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkArch()
 	c.checkRanges()
 	c.checkArguments()
+	c.checkRecorded()
 	c.checkScratch()
 	c.checkSteps()
 	c.checkJoined()

@@ -37,6 +37,9 @@ func TestCompare(t *testing.T) {
 		{goodCPU, ", D: 64|128}", "}", "limits.D", "changes", "loosens"},
 		{goodCPU, "S: 1..160", "S: 1..16", "secret.S", "loosens", "changes"},
 		{goodCPU, "secret: {S: 1..160}\n", "", "secret.S", "loosens", "changes"},
+		{goodRecorded, "noise: 0.1", "noise: 0.2", "recorded.decode", "changes", "changes"},
+		{goodRecorded, "    sha256: 0", "    sha256: 1", "recorded.decode", "changes", "changes"},
+		{goodRecorded, "recorded:\n  decode:", "recorded:\n  other: {file: b.st, sha256: " + someDigest + ", shape: small}\n  decode:", "recorded.other", "changes", "changes"},
 		{goodCommand, "bench: [./bench]", "bench: [./fast]", "command", "changes", "changes"},
 	} {
 		text := strings.Replace(e.base, e.old, e.new, 1)

@@ -52,6 +52,7 @@ type Manifest struct {
 	Tolerance   Tolerance        `yaml:"tolerance" half:"problem" eg:"{abs: 0.06}" default:"(required for cuda and cpu)" doc:"An element is bad if |err| > abs + rel·|want|."`
 	Threads     int              `yaml:"threads" half:"problem" eg:"2" default:"1" bounds:"1 to 64" doc:"cpu: maximum number of threads of the kernel. With more than one, the kernel is built with OpenMP and timed by wall-clock time."`
 	Work        *Work            `yaml:"work" half:"problem" eg:"{flops: 4*B*H*S*S*D, bytes: 5*B*H*S*D, peak: fp8}" doc:"Operations and bytes that the problem requires, for the roofline."`
+	Recorded    Recordings       `yaml:"recorded" half:"problem" eg:"{decode: {file: inputs/decode.safetensors, sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, shape: mission}}" default:"(none)" bounds:"(up to 16)" doc:"Real inputs from files. A policy lists them among its distributions: recorded, or recorded:decode."`
 	Rivals      []Rival          `yaml:"rivals" half:"problem" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Alternative implementations, timed only for information."`
 	Command     *Command         `yaml:"command" half:"problem" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: commands that build and run the harness."`
 
