@@ -23,6 +23,7 @@ type comparison struct {
 type shapeComparison struct {
 	goalOf
 	samples  *samples
+	others   *samples            // on kinds of input that the goal is not about; nil where there are none
 	ratio    *stats.Distribution // with the offset of the run
 	control  *stats.Distribution
 	tests    []test
@@ -86,7 +87,11 @@ func (q analysis) compare(l interim, before *comparison) *comparison {
 			c.shapes = append(c.shapes, s)
 			continue
 		}
-		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view), alpha: l.alpha}
+		counted, others := splitKinds(rounds, g.shape.Name, g.goal)
+		s := &shapeComparison{goalOf: g, samples: collect(counted, g.shape.Name, q.view), alpha: l.alpha}
+		if len(others) > 0 {
+			s.others = collect(others, g.shape.Name, q.view)
+		}
 		s.separate = e.Device.Kind == DeviceGPU && s.samples.fresh
 		if e.Can().Clock == ClockProcess {
 			s.useWall(q.few, l.alpha)

@@ -40,6 +40,7 @@ func newGatherer(job runners.Job, b runners.Backend, progress runners.Progress) 
 	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
 	e := job.NoEvidence()
 	e.Abilities, e.Device, e.Provenance.Tools = new(b.Abilities()), b.Device(), b.Tools()
+	e.Recorded = job.RecordingsOnRecord()
 	var err error
 	if e.Shapes, err = job.ShapesToTime(b.Seed()); err != nil {
 		e.Fault = err.Error()
