@@ -33,6 +33,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/backend/gpus"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 )
 
 // Options is a configuration with what it stands for. Everything below Secrets may
@@ -296,6 +297,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		Planner: &planner.Planner{
 			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client, Number: s.Client.Number},
 			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
+			Fetcher: &recordings.Fetcher{Cache: filepath.Join(c.Data, "recordings")},
 		},
 		Repositories: c.GitHub.Repositories, ResyncEvery: time.Duration(c.Reconcile),
 		Sweeps: sweeps(c), Watches: watches(c),
