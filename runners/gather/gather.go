@@ -45,6 +45,10 @@ func newGatherer(job runners.Job, b runners.Backend, progress runners.Progress) 
 	if e.Shapes, err = job.ShapesToTime(b.Seed()); err != nil {
 		e.Fault = err.Error()
 	}
+	if _, err := job.ReadRecordings(); err != nil && e.Fault == "" {
+		_, e.Setup = errors.AsType[*runners.SetupError](err)
+		e.Fault = err.Error()
+	}
 	if large := tooLarge(job, memoryLimit()); len(large) > 0 {
 		e.Candidate = job.BrokenBuild(large)
 	}

@@ -244,7 +244,7 @@ func (r *Recording) fill(dst []float64, a *Arg, in *recorded, seed uint64) {
 	if in.noise == 0 {
 		return
 	}
-	k := KeyOf(r.kind, seed, a.Name, a.Shape)
+	k := r.NoiseKey(*a, seed)
 	for i, x := range dst {
 		dst[i] = in.disturb(k, i, x)
 	}
@@ -283,6 +283,41 @@ func (r *Recording) orders(a *Arg, in *recorded, seed uint64) [][]int {
 		}
 	}
 	return all
+}
+
+// On says how an input comes from a recording, for a device that computes the same bits.
+type On struct {
+	Values      []float64
+	Noise       float64
+	Least, Most float64
+	Shuffled    []bool // by axis
+}
+
+// On returns how an argument comes from the recording; ok is false if it is drawn at random.
+func (r *Recording) On(a Arg) (on On, ok bool) {
+	in := r.tensors[a.Name]
+	if in == nil || a.Members != nil {
+		return On{}, false
+	}
+	on = On{Values: in.values, Noise: in.noise, Least: in.least, Most: in.most, Shuffled: make([]bool, len(a.Shape))}
+	for axis := range in.axes {
+		on.Shuffled[axis] = in.axes[axis] != ""
+	}
+	return on, true
+}
+
+// NoiseKey returns the key of an argument's noise.
+func (r *Recording) NoiseKey(a Arg, seed uint64) Key { return KeyOf(r.kind, seed, a.Name, a.Shape) }
+
+// OrderKeys returns the keys of the orders of an argument's axes; those of axes that are not shuffled are zero.
+func (r *Recording) OrderKeys(a Arg, seed uint64) []Key {
+	keys := make([]Key, len(a.Shape))
+	for axis, dim := range r.tensors[a.Name].axes {
+		if dim != "" {
+			keys[axis] = r.OrderKey(dim, a.Shape[axis], seed)
+		}
+	}
+	return keys
 }
 
 // OrderKey returns the key of the order of a dim's entries.
