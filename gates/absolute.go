@@ -24,7 +24,7 @@ func asksTime(gate *policy.PerformanceGate) bool {
 func timeGoals(goals []goalOf) []goalOf {
 	var all []goalOf
 	for _, g := range goals {
-		g.goal = &policy.Goal{Shapes: g.goal.Shapes, P50: g.goal.P50, P90: g.goal.P90}
+		g.goal = &policy.Goal{Shapes: g.goal.Shapes, Inputs: g.goal.Inputs, P50: g.goal.P50, P90: g.goal.P90}
 		g.unbounded = !g.goal.Timed()
 		all = append(all, g)
 	}

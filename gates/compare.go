@@ -24,6 +24,7 @@ type comparison struct {
 type shapeComparison struct {
 	goalOf
 	samples  *samples
+	others   *samples            // on kinds of input that the goal is not about; nil where there are none
 	ratio    *stats.Distribution // with the offset of the run
 	control  *stats.Distribution
 	tests    []test
@@ -111,7 +112,11 @@ func (q analysis) compare(l interim, before *comparison) *comparison {
 
 // read collects one shape out of rounds.
 func (q analysis) read(g goalOf, rounds []Round, alpha float64) *shapeComparison {
-	s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view), alpha: alpha}
+	counted, others := splitKinds(rounds, g.shape.Name, g.goal)
+	s := &shapeComparison{goalOf: g, samples: collect(counted, g.shape.Name, q.view), alpha: alpha}
+	if len(others) > 0 {
+		s.others = collect(others, g.shape.Name, q.view)
+	}
 	s.separate = q.evidence.Device.Kind == DeviceGPU && s.samples.fresh
 	if q.evidence.Can().Clock == ClockProcess {
 		s.useWall(q.few, alpha)

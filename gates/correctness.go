@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/facts"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -47,6 +48,9 @@ func (j *judgement) correctness() GateResult {
 			Status: Failed, Reason: ReasonSuspicious,
 			Found: facts.StateKept{Input: c.Cases[i].Input}, Steps: []facts.Advice{facts.KeepNothing{}},
 		}
+	}
+	if found := c.unprotected(gate); found != nil {
+		return GateResult{Status: Failed, Reason: ReasonSetup, Found: found, Steps: []facts.Advice{facts.RaiseNoise{}}}
 	}
 	if missing := missingCases(gate, j.evidence); len(missing) > 0 {
 		return GateResult{Status: Missing, Found: facts.CasesNotRun{Missing: missing}, More: missing}
@@ -114,8 +118,9 @@ func missingCases(gate *policy.CorrectnessGate, e *Evidence) []facts.Fact {
 		have[key{k.Shape, k.Distribution, k.Seed}] = k
 	}
 	for _, shape := range gate.Shapes.Pick(names) {
-		for _, d := range gate.Distributions {
-			for _, seed := range gate.Seeds {
+		missing = append(missing, missingRecorded(gate, e, shape)...)
+		for _, d := range distribution.On(gate.Distributions, e.Recorded, shape) {
+			for _, seed := range gate.SeedsOf(d) {
 				k := have[key{shape, string(d), uint64(seed)}]
 				switch {
 				case k == nil:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -26,6 +27,8 @@ type Evidence struct {
 	Shapes     []Shape       `json:"shapes"`
 	Weights    *Weights      `json:"weights,omitempty"` // of the shapes, where the manifest has them
 	Notes      []string      `json:"notes,omitempty"`
+	// Recorded is the recordings that the policy named: where they are from is in the manifest, and their values nowhere here.
+	Recorded []distribution.Recording `json:"recorded,omitempty"`
 
 	Removed   bool   `json:"removed,omitempty"` // the head has no such kernel any more
 	Baseline  *Build `json:"baseline,omitempty"`
@@ -242,6 +245,9 @@ type Case struct {
 	BaselineFailure *Failure `json:"baseline_failure,omitempty"` // how the baseline failed on it, where it did
 	// BaselineEndToEnd is EndToEnd of the baseline.
 	BaselineEndToEnd *Errors `json:"baseline_end_to_end,omitempty"`
+	// Replayed is, on a recording with noise, the reference's answer to the recording itself against the right answer: what a
+	// kernel would get that remembered it.
+	Replayed *Errors `json:"replayed,omitempty"`
 	// BaselineDeterministic reports whether launches of the baseline agree bit for bit. It is known where the candidate's do not.
 	BaselineDeterministic *bool `json:"baseline_deterministic,omitempty"`
 

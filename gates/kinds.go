@@ -53,17 +53,18 @@ func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 		if s.role == role && !s.settled && s.status != Failed {
 			limit = s.kindLimit(gate)
 		}
-		if limit == 0 || len(s.samples.byKind) < 2 {
+		kinds := s.kindSamples()
+		if limit == 0 || len(kinds) < 2 {
 			continue
 		}
 		s.kindFloor = limit
-		for k, sample := range s.samples.byKind {
-			d := draw(c.few, sample, 0.5)
+		for _, k := range kinds {
+			d := draw(c.few, k.sample, 0.5)
 			if d == nil { // too few clean rounds to know what this kind lost
 				s.status, s.tooFew = Open, true
 				continue
 			}
-			t := kindTest{name: s.samples.strata.kinds[k], dist: d.With(s.offset()), miss: 1}
+			t := kindTest{name: k.name, dist: d.With(s.offset()), miss: 1}
 			if d.Estimate < limit {
 				s.status = Open
 				t.miss = t.dist.PBelow(limit)
@@ -77,6 +78,29 @@ func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 			of[i].status = Failed
 		}
 	}
+}
+
+// A kindSample is the ratios on one kind of input.
+type kindSample struct {
+	name   string
+	sample stats.Sample
+}
+
+// kindSamples is the ratios on every kind of input, also on those that the goal is not about.
+func (s *shapeComparison) kindSamples() []kindSample {
+	var all []kindSample
+	for _, part := range []*samples{s.samples, s.others} {
+		switch {
+		case part == nil:
+		case len(part.byKind) > 0 && len(part.byKind) == len(part.strata.kinds):
+			for k, sample := range part.byKind {
+				all = append(all, kindSample{part.strata.kinds[k], sample})
+			}
+		case len(part.strata.kinds) == 1:
+			all = append(all, kindSample{part.strata.kinds[0], part.ratios})
+		}
+	}
+	return all
 }
 
 // slowKind is the kind of input that keeps the shape from passing, or nil.
@@ -97,10 +121,15 @@ func (s *shapeComparison) belowKindFloor() bool {
 // kindTimesToReach is the advice with the times that the kinds of input which lost too much must come down to.
 func (s *shapeComparison) kindTimesToReach() facts.Advice {
 	step := facts.BringKinds{Shape: s.shape.Label()}
-	for k, micros := range s.samples.baselineTimes.byKind(len(s.samples.strata.kinds)) {
-		for _, t := range s.kinds {
-			if t.name == s.samples.strata.kinds[k] && t.dist.Estimate < s.kindFloor && micros > 0 {
-				step.Kinds = append(step.Kinds, facts.KindLimit{Kind: t.name, Micros: micros / s.kindFloor})
+	for _, part := range []*samples{s.samples, s.others} {
+		if part == nil {
+			continue
+		}
+		for k, micros := range part.baselineTimes.byKind(len(part.strata.kinds)) {
+			for _, t := range s.kinds {
+				if t.name == part.strata.kinds[k] && t.dist.Estimate < s.kindFloor && micros > 0 {
+					step.Kinds = append(step.Kinds, facts.KindLimit{Kind: t.name, Micros: micros / s.kindFloor})
+				}
 			}
 		}
 	}

@@ -197,7 +197,7 @@ func (k Case) invalid() (field, problem string) {
 	for _, e := range []struct {
 		field  string
 		errors *Errors
-	}{{"errors", k.Errors}, {"end_to_end", k.EndToEnd}, {"baseline", k.Baseline}, {"baseline_end_to_end", k.BaselineEndToEnd}} {
+	}{{"errors", k.Errors}, {"end_to_end", k.EndToEnd}, {"baseline", k.Baseline}, {"baseline_end_to_end", k.BaselineEndToEnd}, {"replayed", k.Replayed}} {
 		if e.errors != nil && e.errors.negative() {
 			return e.field, "has a negative figure"
 		}

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -78,10 +79,13 @@ func (s *samples) time(t timedSample) float64 {
 // is why the shape does not pass.
 func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 	strata := &s.samples.strata
-	if len(strata.kinds) < 2 || !strata.differs() && !s.belowKindFloor() {
+	if s.others == nil && (len(strata.kinds) < 2 || !strata.differs() && !s.belowKindFloor()) {
 		return nil
 	}
 	all := s.samples.kindTimes()
+	if s.others != nil {
+		all = append(all, s.others.kindTimes()...)
+	}
 	for i := range all {
 		for _, tested := range s.kinds {
 			if tested.name == all[i].Kind {
@@ -94,14 +98,17 @@ func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 
 // kindTimes is the times and the speedup on each kind of input that has a pair.
 func (s *samples) kindTimes() []KindTime {
-	kinds := len(s.strata.kinds)
-	if len(s.strata.medians) != kinds {
+	kinds, ratios := len(s.strata.kinds), s.strata.medians
+	if kinds == 1 && len(s.ratios.Rounds) > 0 {
+		ratios = []float64{stats.Describe(slices.Concat(s.ratios.Rounds...)).P50}
+	}
+	if len(ratios) != kinds {
 		return nil
 	}
 	baseline, candidate := s.baselineTimes.byKind(kinds), s.candidateTimes.byKind(kinds)
 	var all []KindTime
 	for k, name := range s.strata.kinds {
-		if median := s.strata.medians[k]; median != 0 {
+		if median := ratios[k]; median != 0 {
 			all = append(all, KindTime{Kind: name, Baseline: round(baseline[k]), Candidate: round(candidate[k]), Speedup: Estimate{Value: round(median - 1)}})
 		}
 	}
@@ -114,7 +121,11 @@ func KindTimes(e *Evidence, shape string) []KindTime {
 	if e.Performance == nil {
 		return nil
 	}
-	return collect(e.Performance.Rounds, shape, clean).kindTimes()
+	s := collect(e.Performance.Rounds, shape, clean)
+	if len(s.strata.kinds) < 2 {
+		return nil
+	}
+	return s.kindTimes()
 }
 
 // rates adds the achieved rates and, where the limits of the device are known, their share of them.

@@ -66,7 +66,8 @@ func RoundTimes(e *Evidence) map[string][]float64 {
 	}
 	for _, r := range e.Performance.Rounds {
 		for _, series := range r.Series {
-			s := collect([]Round{{Series: []Series{series}}}, series.Shape, clean)
+			counted, _ := splitKinds([]Round{{Series: []Series{series}}}, series.Shape, nil)
+			s := collect(counted, series.Shape, clean)
 			if micros := s.time(s.candidateTimes); micros > 0 {
 				all[series.Shape] = append(all[series.Shape], micros)
 			}
@@ -81,7 +82,8 @@ func RoundTimes(e *Evidence) map[string][]float64 {
 func RoundSpeedups(r Round) map[string]float64 {
 	all := map[string]float64{}
 	for _, series := range r.Series {
-		s := collect([]Round{{Series: []Series{series}}}, series.Shape, clean)
+		counted, _ := splitKinds([]Round{{Series: []Series{series}}}, series.Shape, nil)
+		s := collect(counted, series.Shape, clean)
 		if len(s.ratios.Rounds) > 0 {
 			all[series.Shape] = stats.Describe(s.ratios.Rounds[0]).P50
 		}

@@ -21,6 +21,8 @@ type Case struct {
 	// Cover means that the policy does not name the shape, but a variant of a choice handles no
 	// other shape.
 	Cover bool
+	// Noise means that the shape is a named one, and the seed of the noise on its recording is secret.
+	Noise bool
 }
 
 // Name returns the case in one line.
@@ -34,6 +36,33 @@ func (c Case) Name() string {
 func (c Case) EndToEnd(m *manifest.Manifest) bool {
 	quantized := slices.ContainsFunc(m.Arguments, func(a manifest.Argument) bool { return a.ScaleOf != "" })
 	return quantized && c.Distribution == distribution.Normal && !c.Secret && !c.Cover
+}
+
+// Replayable reports whether the case shows that an answer to the recording itself, from memory, would be wrong.
+func (c Case) Replayable(m *manifest.Manifest) bool {
+	name, ok := c.Distribution.Recording()
+	return ok && c.Seed != 0 && slices.ContainsFunc(m.Recorded, func(r manifest.Recording) bool { return r.Name == name && r.Vary != nil })
+}
+
+// Encoded returns what a kernel would write that gave the reference's outputs, by argument.
+func Encoded(args []tensor.Arg, want [][]float64) [][]byte {
+	got := make([][]byte, len(args))
+	for k, o := range tensor.Outputs(args) {
+		values := make([]byte, o.DType.Bytes(o.Elements))
+		tensor.Encode(o.DType, values, want[k])
+		if o.Pitch == 0 {
+			got[o.Of] = values
+			continue
+		}
+		if got[o.Of] == nil {
+			got[o.Of] = make([]byte, args[o.Of].Size())
+		}
+		size := o.DType.Bytes(o.Count)
+		for i := range args[o.Of].Elements {
+			copy(got[o.Of][i*o.Pitch+o.Offset:], values[i*size:(i+1)*size])
+		}
+	}
+	return got
 }
 
 // Evidence returns the case before anything was run.
@@ -54,24 +83,40 @@ func (c Case) Input() gates.Input {
 // distributions that nobody could know when the code was written.
 func Cases(job Job, gate *policy.CorrectnessGate, rng *rand.Rand) []Case {
 	var cases []Case
+	recordings := job.RecordingsOnRecord()
 	add := func(names []string, cover bool) {
 		for _, name := range names {
 			shape, _ := job.Manifest.Shape(name)
-			for _, d := range gate.Distributions {
-				for _, seed := range gate.Seeds {
+			for _, d := range distribution.On(gate.Distributions, recordings, name) {
+				for _, seed := range gate.SeedsOf(d) {
 					cases = append(cases, Case{Shape: shape, Seed: uint64(seed), Distribution: distribution.Kind(d), Cover: cover})
 				}
 			}
 		}
 	}
-	known := job.ShapeNames()
+	known, random := job.ShapeNames(), distribution.Random(gate.Distributions)
 	asked := gate.Shapes.Pick(known)
 	add(asked, false)
 	cover := job.Of(job.Candidate).Cover(job.Candidate.Variant, asked)
 	add(slices.DeleteFunc(cover, func(name string) bool { return len(job.Shapes) > 0 || !slices.Contains(known, name) }), true)
 	for i, shape := range job.Of(job.Candidate).DrawSecret(job.Candidate.Variant, rng, int(gate.SecretCases)) {
-		d := gate.Distributions[i%len(gate.Distributions)]
+		d := random[i%len(random)]
 		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: distribution.Kind(d), Secret: true})
+	}
+	return append(cases, secretNoise(job, asked, recordings, gate, rng)...)
+}
+
+// secretNoise returns a case with noise that nobody could know for each recording that is timed. It also shows whether an
+// answer that was remembered would be wrong.
+func secretNoise(job Job, shapes []string, recordings []distribution.Recording, gate *policy.CorrectnessGate, rng *rand.Rand) []Case {
+	var cases []Case
+	for _, name := range shapes {
+		shape, _ := job.Manifest.Shape(name)
+		for _, d := range distribution.TimedOn(gate.Distributions, recordings, name) {
+			if d.FromRecording() {
+				cases = append(cases, Case{Shape: shape, Seed: rng.Uint64()>>16 | 1, Distribution: d, Noise: true})
+			}
+		}
 	}
 	return cases
 }

@@ -28,6 +28,7 @@ type Job struct {
 	PolicyText   string
 	Change       policy.Change
 	Trusted      string // the folder of the base's manifest: reference and harness
+	Recorded     string // the folder of the recordings that the rule names; "" if it names none
 	Baseline     *Side  // nil for a kernel that the base does not have
 	Candidate    Side
 	Provenance   gates.Provenance

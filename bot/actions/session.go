@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 )
 
 // A session is the work of one job, from its event to a verdict.
@@ -157,7 +158,7 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (End, er
 // planner returns a planner with a copy of the repository in the store.
 func (s *session) planner(ctx context.Context) (*planner.Planner, *mirror.Store, error) {
 	store, err := mirrorOf(ctx, s.scratch, s.Dir, s.env.repo, s.hub)
-	return &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now}, store, err
+	return &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now, Fetcher: &recordings.Fetcher{Cache: filepath.Join(s.scratch, "recordings")}}, store, err
 }
 
 func (s *session) apply(e change.Event) {

@@ -104,7 +104,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.AddCommand(checkCommand(stdout, stderr), compareCommand(stdout), judgeCommand(stdout), whyCommand(stdout), weightsCommand(stdout, stderr), replayCommand(stdout, stderr), tuneCommand(stdout, stderr), mcpCommand(stdout, stderr), bisectCommand(stdout, stderr), demoCommand(stdout, stderr), tryCommand(stdout, stderr), initCommand(stdout), exportCommand(stdout), policyCommand(stdout, stderr), historyCommand(stdout), openCommand(stdout, stderr), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stdout, stderr), fleetCommand(stdout), gcCommand(stdout, stderr), backupCommand(stdout, stderr), verifyCommand(stdout, stderr), restoreCommand(stdout, stderr), gpuWorkerCommand())
+	root.AddCommand(checkCommand(stdout, stderr), compareCommand(stdout), judgeCommand(stdout), whyCommand(stdout), weightsCommand(stdout, stderr), recordCommand(stdout), replayCommand(stdout, stderr), tuneCommand(stdout, stderr), mcpCommand(stdout, stderr), bisectCommand(stdout, stderr), demoCommand(stdout, stderr), tryCommand(stdout, stderr), initCommand(stdout), exportCommand(stdout), policyCommand(stdout, stderr), historyCommand(stdout), openCommand(stdout, stderr), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stdout, stderr), fleetCommand(stdout), gcCommand(stdout, stderr), backupCommand(stdout, stderr), verifyCommand(stdout, stderr), restoreCommand(stdout, stderr), gpuWorkerCommand())
 	return root
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 )
 
 // Mirrors holds copies of repositories.
@@ -48,7 +49,8 @@ type Planner struct {
 	Scratch string  // folder; "" is the system's
 	Version string
 	Now     func() time.Time
-	Timeout time.Duration // of reading one change, once it is fetched; 2 minutes unless given
+	Fetcher *recordings.Fetcher // of recorded inputs; nil where none are fetched
+	Timeout time.Duration       // of reading one change, once it is fetched; 2 minutes unless given
 
 	known known
 }
@@ -340,7 +342,7 @@ func (s *survey) options(policyAt string) plan.Options {
 		Repo: s.repo, Base: s.base, Trusted: s.trusted, Head: f.Head, Scratch: s.scratch,
 		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Claims: f.Claims, Draft: f.Draft},
 		Repository: f.Repo, Version: s.planner.Version, Started: s.planner.Now().UTC(),
-		ParsePolicy: s.planner.known.policy, CheckManifest: s.planner.known.checkManifest, Repairs: true,
+		ParsePolicy: s.planner.known.policy, CheckManifest: s.planner.known.checkManifest, Repairs: true, Fetcher: s.planner.Fetcher,
 	}
 	if policyAt != s.trusted {
 		o.PolicyAt = policyAt

@@ -35,6 +35,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/backend/gpus"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 )
 
 // Options is a configuration with what it stands for. Everything below Secrets may
@@ -304,6 +305,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	planner := &planner.Planner{
 		Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client, Number: s.Client.Number},
 		Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
+		Fetcher: &recordings.Fetcher{Cache: filepath.Join(c.Data, "recordings")},
 	}
 	s.Bot = controller.New(controller.Config{
 		Journal: s.Journal, Jobs: s.Jobs, Ledger: s.Ledger, GitHub: s.Client, Planner: planner,

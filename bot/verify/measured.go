@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -26,6 +27,9 @@ type checker struct {
 // must be ones that the manifest knows.
 func (c checker) correctness() error {
 	found, m := c.evidence.Correctness, c.job.Manifest
+	if want := c.job.RecordingsOnRecord(); !slices.Equal(c.evidence.Recorded, want) {
+		return differs("recorded", c.evidence.Recorded, want)
+	}
 	if found == nil {
 		return nil
 	}
@@ -56,7 +60,10 @@ func (c checker) correctness() error {
 		if err := c.baseline(field, k, found.Cases[:i]); err != nil {
 			return err
 		}
-		for _, e := range []*gates.Errors{k.Errors, k.EndToEnd, k.Baseline, k.BaselineEndToEnd} {
+		if kinds := distribution.On([]distribution.Kind{distribution.Kind(k.Distribution)}, c.job.RecordingsOnRecord(), k.Shape); distribution.Kind(k.Distribution).FromRecording() && len(kinds) == 0 {
+			return fmt.Errorf("%s.distribution: the kernel has no %.60q inputs of the shape %.60q", field, k.Distribution, k.Shape)
+		}
+		for _, e := range []*gates.Errors{k.Errors, k.EndToEnd, k.Baseline, k.BaselineEndToEnd, k.Replayed} {
 			if e != nil && !c.mode.OwnHarness() && !sound(*e) {
 				return fmt.Errorf("%s: %d elements with %d bad, %d NaN, %d infinite and %d unwritten ones, or a negative error, cannot be", field, e.Elements, e.Bad, e.NaN, e.Inf, e.Unwritten)
 			}
@@ -108,7 +115,7 @@ func (c checker) outputs(field string, e *gates.Errors) error {
 // public finds the cases that everybody knows among those that were run.
 func (c checker) public(gate string, asked []runners.Case, has func(runners.Case) bool) error {
 	for _, k := range asked {
-		if !k.Secret && !has(k) {
+		if !k.Secret && !k.Noise && !has(k) {
 			return fmt.Errorf("%s.cases: %s was asked for and is not there", gate, k.Name())
 		}
 	}

@@ -103,6 +103,8 @@ const (
 	DetailProfileSkipped         = "profile-skipped"
 	DetailProfileSkippedNote     = "profile-skipped-note"
 	DetailQuote                  = "quote"
+	DetailReplayNotTried         = "replay-not-tried"
+	DetailReplayPasses           = "replay-passes"
 	DetailReproducible           = "reproducible"
 	DetailSecretCasesLacking     = "secret-cases-lacking"
 	DetailSeries                 = "series"
@@ -343,6 +345,10 @@ func kindOf(f Fact) string {
 		return DetailProfileSkippedNote
 	case Quote:
 		return DetailQuote
+	case ReplayNotTried:
+		return DetailReplayNotTried
+	case ReplayPasses:
+		return DetailReplayPasses
 	case Reproducible:
 		return DetailReproducible
 	case SecretCasesLacking:

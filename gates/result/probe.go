@@ -23,7 +23,7 @@ func Probed(v *gates.Verdict, e *gates.Evidence) *Result {
 		}
 	}
 	if w := r.Weighted; w != nil {
-		w.Baseline, w.Candidate, w.Saved, w.Share, w.Step = twoDigits(w.Baseline), twoDigits(w.Candidate), nil, nil, nil
+		w.Baseline, w.Candidate, w.Saved, w.Share, w.Step = TwoDigits(w.Baseline), TwoDigits(w.Candidate), nil, nil, nil
 		w.Speedup = inSteps(w.Speedup)
 	}
 	slow := false

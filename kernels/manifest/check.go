@@ -48,6 +48,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkRanges()
 	c.checkWeights()
 	c.checkArguments()
+	c.checkRecorded()
 	c.checkScratch()
 	c.checkSteps()
 	c.checkJoined()

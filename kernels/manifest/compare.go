@@ -22,6 +22,7 @@ func Compare(old, new *Manifest, variants ...string) compare.List {
 	compare.Less(&l, "tolerance.abs", old.Tolerance.Abs, new.Tolerance.Abs)
 	compare.Less(&l, "tolerance.rel", old.Tolerance.Rel, new.Tolerance.Rel)
 	compareArguments(&l, old, new)
+	compareRecorded(&l, old, new)
 	compareShapes(&l, old.Shapes, new.Shapes)
 	compareRanges(&l, "limits", old.Limits, new.Limits)
 	compareRanges(&l, "secret", old.Secret, new.Secret)
@@ -61,6 +62,19 @@ func compareArguments(l *compare.List, old, new *Manifest) {
 	}
 	if len(were) == len(are) {
 		l.Unknown("arguments", were, are)
+	}
+}
+
+// compareRecorded compares each recording by its name. Nobody can say whether other inputs are easier.
+func compareRecorded(l *compare.List, old, new *Manifest) {
+	text := func(m *Manifest, name string) string { return cmp.Or(recordedText(m, name), compare.None) }
+	for _, r := range old.Recorded {
+		l.Unknown("recorded."+r.Name, text(old, r.Name), text(new, r.Name))
+	}
+	for _, r := range new.Recorded {
+		if recordedText(old, r.Name) == "" {
+			l.Unknown("recorded."+r.Name, compare.None, text(new, r.Name))
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func TestHalves(t *testing.T) {
 	for _, f := range strict.Fields(reflect.TypeFor[Manifest]()) {
 		halves[f.Half] = append(halves[f.Half], f.Name)
 	}
-	same(t, "problem", halves[strict.HalfProblem], strings.Fields("version name description mode arguments shapes limits secret reference tolerance threads work weights rivals command"))
+	same(t, "problem", halves[strict.HalfProblem], strings.Fields("version name description mode arguments shapes limits secret reference tolerance threads work recorded weights rivals command"))
 	same(t, "implementation", halves[strict.HalfImplementation], strings.Fields("root source sources include include_first skip_init stubs compiler build entry arch flags launch scratch variants default_variant choose toggles constants autotune num_warps num_stages num_ctas"))
 	same(t, "neither", len(halves[""]), 0)
 }

@@ -59,7 +59,7 @@ var variantMistakes = []mistake{
 	}},
 	{"several at once", goodCPU, "mode: cpu\nentry: sdpa_fp8\n", "mode: cpu\nentry: 9\nDefault: 1\narch: [sm_89]\ncommand: {build: [a]}\n", []string{
 		`kernel.yaml:4:8: entry: "9" is no name of a kernel: "9" is out of place (write e.g. sdpa, attention<64, true>, ns::kernel or scale(float*, const float*, int))`,
-		"kernel.yaml:5:1: Default: unknown field (known here: arch, arguments, autotune, build, choose, command, compiler, constants, default_variant, description, entry, flags, include, include_first, launch, limits, mode, name, num_ctas, num_stages, num_warps, reference, rivals, root, scratch, secret, shapes, skip_init, source, sources, stubs, threads, toggles, tolerance, variants, version, weights, work)",
+		"kernel.yaml:5:1: Default: unknown field (known here: arch, arguments, autotune, build, choose, command, compiler, constants, default_variant, description, entry, flags, include, include_first, launch, limits, mode, name, num_ctas, num_stages, num_warps, recorded, reference, rivals, root, scratch, secret, shapes, skip_init, source, sources, stubs, threads, toggles, tolerance, variants, version, weights, work)",
 		"kernel.yaml:6:7: arch: is not read in cpu mode (delete it)",
 		"kernel.yaml:7:10: command: is not read in cpu mode (delete it)",
 		"kernel.yaml:7:10: command.bench: is required (write e.g. bench: [./bench, --json])",

@@ -23,8 +23,8 @@ var (
 	globText = regexp.MustCompile(`^[A-Za-z0-9_.+*?-]+(?:/[A-Za-z0-9_.+*?-]+)*$`)
 )
 
-// IsSource reports whether a change may bring this file of the kernel's folder. Manifests and the
-// reference are never sources, whatever the globs say. If the sources are in a different folder, no
+// IsSource reports whether a change may bring this file of the kernel's folder. Manifests, the
+// reference and recordings are never sources, whatever the globs say. If the sources are in a different folder, no
 // file of this one is a source.
 func (m *Manifest) IsSource(relpath string) bool {
 	if m.Root != "" || relpath == "" || path.Clean(relpath) != relpath || !isLocal(relpath) {
@@ -34,7 +34,7 @@ func (m *Manifest) IsSource(relpath string) bool {
 		return false
 	}
 	// Where a file system ignores case, another spelling is the same file.
-	if IsManifest(strings.ToLower(relpath)) || m.Reference != nil && strings.EqualFold(relpath, m.Reference.Source) {
+	if IsManifest(strings.ToLower(relpath)) || m.HoldsRecording(relpath) || m.Reference != nil && strings.EqualFold(relpath, m.Reference.Source) {
 		return false
 	}
 	return slices.ContainsFunc(m.Sources, func(pattern string) bool { return ident.Glob(pattern).MatchString(relpath) })

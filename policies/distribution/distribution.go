@@ -2,9 +2,7 @@
 // inputs share these names.
 package distribution
 
-import "github.com/kernelgate/kernelgate/policies/strict"
-
-// A Kind names how the values of an input are drawn.
+// A Kind names how the values of an input are drawn, or the recording that they come from.
 type Kind string
 
 const (
@@ -39,10 +37,7 @@ const (
 	Infinite Kind = "infinite"
 )
 
-// All lists every kind. New ones go to the end: device code knows them by their index.
+// All lists every kind that is drawn at random. New ones go to the end: device code knows them by their index.
 func All() []Kind {
 	return []Kind{Normal, Uniform, Dominant, Large, Constant, Zero, Ones, Peaks, Edges, Infinite}
 }
-
-func (d *Kind) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, All()) }
-func (d *Kind) JSONSchema() map[string]any     { return strict.WordSchema(All()) }

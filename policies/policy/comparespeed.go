@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"cmp"
+
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -58,6 +60,7 @@ func compareGoal(l *compare.List, path string, old, new *Goal, comes compare.Dir
 		return
 	}
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Changes)
+	l.Unknown(path+".inputs", cmp.Or(old.Inputs, InputsRandom), cmp.Or(new.Inputs, InputsRandom))
 	// A new bound is one more test.
 	compareBound(l, path+".speedup", old.Speedup, new.Speedup, compare.Changes)
 	compareBound(l, path+".latency_reduction", old.LatencyReduction, new.LatencyReduction, compare.Changes)

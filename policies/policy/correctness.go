@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/compare"
@@ -18,7 +19,7 @@ type CorrectnessGate struct {
 	Deadline
 	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest: all, first (the first one in the manifest), or a list."`
 	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"Seeds of the inputs. Every shape is tested with every seed and distribution."`
-	Distributions []distribution.Kind               `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"Distributions of the inputs."`
+	Distributions []distribution.Kind               `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"Kinds of inputs: distributions, recorded:NAME for a recording of the manifest, or recorded for all of them. Launches are timed on the same kinds. A recording applies to its own shape."`
 	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Number of cases with shapes and seeds that are random in every run."`
 	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" elsewhere:"atol" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
@@ -108,6 +109,9 @@ func (g *CorrectnessGate) checkInputs(n *strict.Node) {
 		distributed.Errorf("is empty (write e.g. [%s])", strict.JoinWords(distribution.All()[:3]))
 	}
 	once(distributed, g.Distributions)
+	if len(g.Distributions) > 0 && len(distribution.Random(g.Distributions)) == 0 {
+		distributed.Errorf("has only recordings, and secret shapes and shapes without a recording need random inputs (add e.g. normal)")
+	}
 	if g.SecretCases > maxSecret {
 		n.Child("secret_cases").Errorf("%s is more than %d", g.SecretCases, maxSecret)
 	}
@@ -211,6 +215,15 @@ func (g *CorrectnessGate) narrow(shapes []string, seeds []int64) *CorrectnessGat
 		own.Shapes = Shapes{Names: shapes}
 	}
 	return &own
+}
+
+// SeedsOf returns the seeds of the public cases on a kind of input. On a recording, seed 0 is the recording as it is, and
+// any other seed is noise.
+func (g *CorrectnessGate) SeedsOf(kind distribution.Kind) []int64 {
+	if !kind.FromRecording() || slices.Contains(g.Seeds, 0) {
+		return g.Seeds
+	}
+	return append([]int64{0}, g.Seeds...)
 }
 
 func (g *CorrectnessGate) inputs() []Inputs {

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -13,12 +15,36 @@ import (
 // sum over all shapes, each with its launches per step.
 type Goal struct {
 	Shapes           Shapes                            `yaml:"shapes" eg:"[mission]" default:"all" doc:"Shapes of the manifest."`
+	Inputs           GoalInputs                        `yaml:"inputs" eg:"recorded" default:"random" doc:"Kinds of inputs that the goal is about. random: all except recordings. recorded: only recordings; on a shape without any, all kinds. The other kinds may not lose more than the guard allows."`
 	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1."`
 	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%" bounds:"(>= or >, below 100%)" doc:"1 − candidate/baseline."`
 	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us" bounds:"(<= or <, above 0us)" doc:"The candidate's median latency."`
 	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us" bounds:"(<= or <, above 0us)" doc:"The 90th percentile of the candidate's latency."`
 	Weighted         *quantity.Bound[quantity.Percent] `yaml:"weighted" eg:">= +3%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1 of the time that all launches of a step take, by the manifest's weights. It needs every shape that has a weight, and no shapes: the weights name them."`
 	BelowBest        *quantity.Bound[quantity.Percent] `yaml:"below_best" eg:"<= 8%" bounds:"(<= or <, 0% to below 100%)" doc:"How far the kernel, with this change, may be below its fastest merged state. It needs a second condition next to it."`
+}
+
+// GoalInputs says which kinds of input a goal is about. A kernel that is faster on recordings only knows them, perhaps; so
+// a goal is about random inputs unless the policy says otherwise.
+type GoalInputs string
+
+const (
+	InputsRandom   GoalInputs = "random"
+	InputsRecorded GoalInputs = "recorded"
+)
+
+var goalInputs = []GoalInputs{InputsRandom, InputsRecorded}
+
+func (i *GoalInputs) UnmarshalStrict(n *strict.Node) { strict.Word(n, i, goalInputs) }
+func (i *GoalInputs) JSONSchema() map[string]any     { return strict.WordSchema(goalInputs) }
+
+// Counts returns the kinds of input, among those that a shape was timed on, that the goal is about.
+func (g *Goal) Counts(timed []string) []string {
+	recorded := func(kind string) bool { return distribution.Kind(kind).FromRecording() }
+	if !slices.ContainsFunc(timed, recorded) {
+		return timed
+	}
+	return slices.DeleteFunc(slices.Clone(timed), func(kind string) bool { return recorded(kind) != (g.Inputs == InputsRecorded) })
 }
 
 func (g *Goal) empty() bool { return !g.PerShape() }
@@ -57,7 +83,7 @@ func (g *Goal) relative() bool { return g.Speedup != nil || g.LatencyReduction !
 // ForSecret returns what the goal asks on a secret shape: its comparisons with the baseline. A time
 // in microseconds was chosen for the named shapes, not for a size drawn for the run.
 func (g *Goal) ForSecret(shape string) *Goal {
-	return &Goal{Shapes: Shapes{Names: []string{shape}}, Speedup: g.Speedup, LatencyReduction: g.LatencyReduction}
+	return &Goal{Shapes: Shapes{Names: []string{shape}}, Inputs: g.Inputs, Speedup: g.Speedup, LatencyReduction: g.LatencyReduction}
 }
 
 func (g Goal) String() string {
@@ -78,6 +104,9 @@ func (g Goal) String() string {
 		parts = append(parts, "below its best "+g.BelowBest.String())
 	}
 	alone := fmt.Sprintf("%s on %s", strings.Join(parts, " and "), g.Shapes)
+	if g.Inputs == InputsRecorded {
+		alone += ", recorded inputs"
+	}
 	switch weighted := "weighted speedup "; {
 	case g.Weighted == nil:
 		return alone
@@ -94,6 +123,9 @@ func (g *Goal) check(n *strict.Node) {
 	}
 	if g.Weighted != nil && g.empty() && !g.Shapes.All {
 		n.Child("shapes").Errorf("selects shapes for conditions that are not here: weighted counts every shape that has a weight (delete it, or add e.g. speedup: \">= +10%%\")")
+	}
+	if g.Weighted != nil && g.Inputs == InputsRecorded {
+		n.Child("inputs").Errorf("recorded does not go with weighted: the sum of a step counts random inputs (delete one of them)")
 	}
 	checkSpeedup(n.Child("speedup"), g.Speedup)
 	checkSpeedup(n.Child("weighted"), g.Weighted)

@@ -37,7 +37,7 @@ var gateMistakes = []mistake{
 	{"correctness: the tolerance taken away", `norm_error: "<= 1%"`, "norm_error: \"<= 1%\"\n    bad_elements: none", []string{
 		`17:19: gates.correctness.bad_elements: takes the manifest's tolerance away, and nothing else bounds an element (add e.g. max_abs_error: "<= 0.06", or delete it)`}},
 	{"correctness: distributions twice, and unknown", "[normal]", "[normal, gauss]", []string{
-		`15:29: gates.correctness.distributions[1]: "gauss" is not one of normal, uniform, dominant, large, constant, zero, ones, peaks, edges, infinite`}},
+		`15:29: gates.correctness.distributions[1]: "gauss" is not one of normal, uniform, dominant, large, constant, zero, ones, peaks, edges, infinite, recorded`}},
 	{"correctness: a distribution twice", "[normal]", "[normal, normal]", []string{`15:29: gates.correctness.distributions[1]: "normal" is named twice (delete one)`}},
 	{"correctness: more secrets than time", "distributions: [normal]", "secret_cases: 100000", []string{"15:19: gates.correctness.secret_cases: 100000 is more than 1000"}},
 	{"correctness: no relative bound", `norm_error: "<= 1%"`, `max_abs_error: "<= 0.06"`, []string{

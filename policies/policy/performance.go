@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -162,6 +163,7 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	}
 	for _, goal := range g.Goals() {
 		goal.Shapes.fill()
+		goal.Inputs = cmp.Or(goal.Inputs, InputsRandom)
 	}
 }
 
@@ -204,6 +206,15 @@ func defaultInterims(first, last int) []int {
 }
 
 func (g *PerformanceGate) check(n *strict.Node, beside rest) {
+	for _, goal := range []struct {
+		field string
+		*Goal
+	}{{"target", g.Target}, {"guard", g.Guard}} {
+		output := beside.gates.Correctness
+		if goal.Goal != nil && goal.Inputs == InputsRecorded && (output == nil || !slices.ContainsFunc(output.Distributions, distribution.Kind.FromRecording)) {
+			n.Child(goal.field, "inputs").Errorf("is recorded, and correctness.distributions names no recording to time on (add recorded there)")
+		}
+	}
 	if output := beside.gates.Correctness; output == nil || !output.Decides() {
 		// Report it at the rule that removes the gate, where the author can fix it.
 		at := n

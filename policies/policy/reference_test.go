@@ -16,6 +16,7 @@ func TestReference(t *testing.T) {
 		Files: []string{
 			"{version: 1, commands: {}, forks: {}, toolchains: {nvcc: {version: 13.0.88}, triton: {version: 3.6.0}}, gates: {build: {}, cubin_growth: {}, precision: {}, correctness: {norm_error: '<= 1%', end_to_end: {max_abs_error: '<= 1'}}, sanitize: {shapes: all}, energy: {}}, rules: [{name: default}]}",
 			"{version: 1, gates: {ptxas: {registers: {max: 1}, static_shared_memory: {max: 1}}, correctness: {norm_error: '<= 1%'}, performance: {guard: {speedup: '>= -2%'}, target: {speedup: '>= 1%'}, rounds: {}, tails: {}, explain: {}}}, rules: [{name: default}]}",
+			"{version: 1, gates: {correctness: {norm_error: '<= 1%', distributions: [normal, recorded]}, performance: {guard: {speedup: '>= -2%'}, target: {speedup: '>= 1%'}}}, rules: [{name: default}]}",
 			"{version: 1, gates: {profile: {any: [{a: '> 1'}]}}, rules: [{name: one, when: {labels: [a]}}, {name: default}]}",
 		},
 		Parse: func(text []byte) (any, error) { return policy.Parse("policy.yaml", text) },

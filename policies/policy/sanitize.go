@@ -87,6 +87,11 @@ func (g *SanitizeGate) check(n *strict.Node, _ rest) {
 		distributed.Errorf("is empty (write e.g. [normal])")
 	}
 	once(distributed, g.Distributions)
+	strict.Each(distributed, g.Distributions, func(at *strict.Node, kind *distribution.Kind) {
+		if kind.FromRecording() {
+			at.Errorf("%q: a tool's report may quote what is in memory, and recorded inputs are not shown (write random kinds)", *kind)
+		}
+	})
 	if g.SecretCases > maxSanitized {
 		n.Child("secret_cases").Errorf("%s is more than %d", g.SecretCases, maxSanitized)
 	}

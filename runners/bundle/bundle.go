@@ -13,6 +13,7 @@
 //	head/…         the base's folder with the head's sources over it
 //	job.json       everything else
 //	policy.yaml    the base's policy
+//	recorded/…     the recordings that the policy names, if it names any
 //
 // It has no times, owners or modes except the executable bit: the same job has the same digest.
 package bundle
@@ -49,6 +50,7 @@ const (
 	baseFolder     = "base"
 	headFolder     = "head"
 	baselineFolder = "baseline"
+	recordedFolder = "recorded"
 
 	headManifest     = headFolder + ".yaml"
 	baselineManifest = baselineFolder + ".yaml"
@@ -65,6 +67,7 @@ type description struct {
 	Provenance gates.Provenance `json:"provenance"`
 	Notes      []string         `json:"notes,omitempty"`
 	Noise      bool             `json:"noise,omitempty"`
+	Recorded   bool             `json:"recorded,omitempty"` // there are recordings
 
 	Rounds  int      `json:"rounds,omitempty"`
 	Shapes  []string `json:"shapes,omitempty"`
@@ -101,6 +104,9 @@ type side struct {
 // the base's.
 func (d description) contents() (folders, manifests []string, err error) {
 	folders = []string{baseFolder}
+	if d.Recorded {
+		folders = append(folders, recordedFolder)
+	}
 	add := func(role runners.Role, own string, s side) error {
 		switch s.Folder {
 		case baseFolder:

@@ -134,6 +134,9 @@ func TestRoundTrip(t *testing.T) {
 			own(t, j.Baseline, strings.Replace(manifestYAML, "a: {}", "a: {lesson: none}", 1))
 			j.Candidate.Variant = "c"
 		},
+		"recordings": func(j *runners.Job) {
+			j.Recorded = fill(t, t.TempDir(), map[string]string{"decode.safetensors": "recorded"})
+		},
 		"pinned compilers": func(j *runners.Job) {
 			j.Candidate.Toolchains.Triton = &policy.Toolchain{Version: "3.9.0", Digest: "sha256:" + strings.Repeat("0", 64)}
 			j.Baseline.Toolchains.NVCC = &policy.Toolchain{Version: "13.0.88"}
@@ -180,13 +183,16 @@ func TestRoundTrip(t *testing.T) {
 						dirs = append(dirs, contents(t, s.Dir))
 					}
 				}
+				if j.Recorded != "" {
+					dirs = append(dirs, contents(t, j.Recorded))
+				}
 				return dirs
 			}
 			if diff := cmp.Diff(sides(want), sides(got)); diff != "" {
 				t.Error("files:", diff)
 			}
 			for _, j := range []*runners.Job{&want, &got} { // their folders always differ
-				j.Trusted, j.Candidate.Dir = "", ""
+				j.Trusted, j.Candidate.Dir, j.Recorded = "", "", ""
 				if j.Candidate.Manifest != nil && j.Candidate.Manifest.ToggleValues("c")["T"] != 2 {
 					t.Error("the candidate's manifest is another")
 				}

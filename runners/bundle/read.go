@@ -126,7 +126,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 		u.texts[top], err = io.ReadAll(content)
 		return err
 	}
-	if !slices.Contains([]string{baseFolder, headFolder, baselineFolder}, top) && !commitName.MatchString(top) {
+	if !slices.Contains([]string{baseFolder, headFolder, baselineFolder, recordedFolder}, top) && !commitName.MatchString(top) {
 		return errors.New("no bundle has such a folder")
 	}
 	u.folders[top] = true
@@ -144,7 +144,9 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 		return err
 	}
 	mode := os.FileMode(0o644)
-	if h.Mode&0o100 != 0 {
+	if top == recordedFolder {
+		mode = 0o600 // no program of a sandbox reads recordings
+	} else if h.Mode&0o100 != 0 {
 		mode = 0o755
 	}
 	return u.file(h.Name, mode, content)
@@ -200,6 +202,9 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 		Change: d.Change, Trusted: at(side{Folder: baseFolder}).Dir, Candidate: at(d.Candidate),
 		Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
 		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile, OnlyExplain: d.OnlyExplain,
+	}
+	if d.Recorded && dir != "" {
+		j.Recorded = filepath.Join(dir, recordedFolder)
 	}
 	file := manifest.FileOf(d.Key)
 	if j.Manifest, err = manifest.Parse(file, manifestYAML); err != nil {

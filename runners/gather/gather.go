@@ -40,8 +40,13 @@ func newGatherer(job runners.Job, b runners.Backend, progress runners.Progress) 
 	job.Policy = job.Asked()
 	e := job.NoEvidence()
 	e.Abilities, e.Device, e.Provenance.Tools = new(b.Abilities()), b.Device(), b.Tools()
+	e.Recorded = job.RecordingsOnRecord()
 	var err error
 	if e.Shapes, err = job.ShapesToTime(b.Seed()); err != nil {
+		e.Fault = err.Error()
+	}
+	if _, err := job.ReadRecordings(); err != nil && e.Fault == "" {
+		_, e.Setup = errors.AsType[*runners.SetupError](err)
 		e.Fault = err.Error()
 	}
 	if large := tooLarge(job, memoryLimit()); len(large) > 0 {

@@ -168,6 +168,11 @@ func (a Arg) Distribution(asked distribution.Kind) distribution.Kind {
 // NewProblem draws the arguments. The same manifest, shape, distribution and seed give the same
 // bytes on every machine.
 func NewProblem(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int, dist distribution.Kind, seed uint64) (*Problem, error) {
+	return newProblem(m, shape, toggles, dist, seed, nil)
+}
+
+// newProblem draws the arguments that a recording does not have.
+func newProblem(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int, dist distribution.Kind, seed uint64, r *Recording) (*Problem, error) {
 	p, err := Outline(m, shape, toggles)
 	if err != nil {
 		return nil, err
@@ -177,20 +182,24 @@ func NewProblem(m *manifest.Manifest, shape manifest.Shape, toggles map[string]i
 		if !a.Array() || !a.Reads() || a.IsScale {
 			continue
 		}
-		if err := p.draw(a, dist, seed); err != nil {
+		if err := p.draw(a, dist, seed, r); err != nil {
 			return nil, fmt.Errorf("preparing argument %s of %s for %s: %w", a.Name, m.Name, shape, err)
 		}
 	}
 	return p, nil
 }
 
-func (p *Problem) draw(a *Arg, dist distribution.Kind, seed uint64) error {
+func (p *Problem) draw(a *Arg, dist distribution.Kind, seed uint64, r *Recording) error {
 	if a.Members != nil {
 		a.drawMembers(dist, seed)
 		return nil
 	}
 	values := make([]float64, a.Elements)
-	a.fill(values, dist, seed)
+	if r != nil && r.tensors[a.Name] != nil {
+		r.fill(values, a, r.tensors[a.Name], seed)
+	} else {
+		a.fill(values, dist, seed)
+	}
 	if a.Scales < 0 {
 		a.Bytes = make([]byte, a.Size())
 		Encode(a.DType, a.Bytes, values)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/backend/interleave"
 )
@@ -53,7 +52,7 @@ func (w *Worker) TimeArms(ctx context.Context, names []string, shapes []manifest
 		for i := range seeds {
 			seeds[i] = w.rng.Uint64() >> 16
 		}
-		if err := d.draw(distribution.Kind(w.distributions()[0]), seeds); err != nil {
+		if err := d.draw(w.random(shape.Name), seeds); err != nil {
 			return nil, err
 		}
 		size := max(1, min(maxArms, int(armsMemory/float64(d.layout.Size*batch))))

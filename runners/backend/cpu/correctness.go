@@ -168,6 +168,9 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
+	if in.recordings, err = d.worker.recordings(); err != nil {
+		return evidence, err
+	}
 	var p *tensor.Problem
 	if err := runners.Spend(d.spent, gates.WorkInputs, func() (err error) {
 		p, err = in.problem(c.Distribution, c.Seed)
@@ -178,6 +181,11 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	want, err := d.expected(p, false)
 	if err != nil {
 		return evidence, err
+	}
+	if c.Replayable(d.worker.job.Manifest) {
+		if err := d.replay(&evidence, in, c, p, want); err != nil {
+			return evidence, err
+		}
 	}
 	if d.look != nil {
 		d.look.Outputs = runners.DumpedOutputs(p.Args, want)
@@ -210,6 +218,20 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 		evidence.BaselineEndToEnd, err = d.compare(p.Args, baseline, original)
 	}
 	return evidence, err
+}
+
+// replay compares the right answer to the recording itself with that to the same recording with noise.
+func (d *desk) replay(evidence *gates.Case, in *drawer, c runners.Case, noisy *tensor.Problem, want [][]float64) error {
+	p, err := in.problem(c.Distribution, 0)
+	if err != nil {
+		return err
+	}
+	remembered, err := d.expected(p, false)
+	if err != nil {
+		return err
+	}
+	evidence.Replayed, err = d.compare(noisy.Args, runners.Encoded(noisy.Args, remembered), want)
+	return err
 }
 
 // expected is what the reference computes, and its time counts.

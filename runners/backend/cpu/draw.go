@@ -19,6 +19,8 @@ type drawer struct {
 	args     []tensor.Arg // of some input: the parts that all inputs share
 	layout   layout
 
+	recordings tensor.Recordings
+
 	images [][]byte
 	dist   distribution.Kind
 	seeds  []uint64
@@ -33,7 +35,7 @@ func newDrawer(m *manifest.Manifest, shape manifest.Shape, toggles map[string]in
 }
 
 func (d *drawer) problem(dist distribution.Kind, seed uint64) (*tensor.Problem, error) {
-	return tensor.NewProblem(d.manifest, d.shape, d.toggles, dist, seed)
+	return d.recordings.Problem(d.manifest, d.shape, d.toggles, dist, seed)
 }
 
 // draw makes an input for every seed, on all processors.

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/backend/interleave"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const (
@@ -155,7 +156,10 @@ func (t *table) prepare(shapes []manifest.Shape) error {
 		}
 		refSize = max(refSize, size)
 		t.memory = max(t.memory, d.layout.Size*batch)
-		series := &gates.Series{Shape: shape.Name, Batch: batch, Seed: t.rng.Uint64() >> 16, Distributions: w.distributions()}
+		if d.recordings, err = w.recordings(); err != nil {
+			return err
+		}
+		series := &gates.Series{Shape: shape.Name, Batch: batch, Seed: t.rng.Uint64() >> 16, Distributions: w.distributions(shape.Name)}
 		b := &bench{drawer: d, job: w.job, ctx: t.ctx, children: t.children, programs: map[rune]string{}}
 		t.benches = append(t.benches, b)
 		plan := t.plan
@@ -172,19 +176,30 @@ func (t *table) prepare(shapes []manifest.Shape) error {
 	return nil
 }
 
-// distributions returns those of the policy's correctness gate, so that a kernel cannot distinguish
-// a timed launch from one whose output is compared.
-func (w *Worker) distributions() []string {
+// distributions returns the kinds of input that a shape is timed on.
+func (w *Worker) distributions(shape string) []string {
 	var names []string
-	if gate := w.job.Rule().Gates.Correctness; gate != nil {
-		for _, d := range gate.Distributions {
-			names = append(names, string(d))
-		}
-	}
-	if names == nil {
-		return []string{string(distribution.Normal)}
+	for _, d := range w.job.TimedKinds(shape) {
+		names = append(names, string(d))
 	}
 	return names
+}
+
+// random returns the first random kind of input of a shape.
+func (w *Worker) random(shape string) distribution.Kind {
+	return distribution.Random(w.job.TimedKinds(shape))[0]
+}
+
+// recordings reads the recordings of the job once.
+func (w *Worker) recordings() (tensor.Recordings, error) {
+	if w.recorded == nil {
+		all, err := w.job.ReadRecordings()
+		if err != nil {
+			return nil, err
+		}
+		w.recorded = all
+	}
+	return w.recorded, nil
 }
 
 // batch returns how many launches make a sample on this shape, so that the faster side's sample is
@@ -230,7 +245,7 @@ func (w *Worker) enough(ctx context.Context, shape manifest.Shape, exe *executab
 		for i := range seeds {
 			seeds[i] = w.rng.Uint64()
 		}
-		if err := d.draw(distribution.Kind(w.distributions()[0]), seeds); err != nil {
+		if err := d.draw(w.random(shape.Name), seeds); err != nil {
 			return n, nil, err
 		}
 		fastest := time.Duration(1<<63 - 1)

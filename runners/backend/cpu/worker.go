@@ -56,7 +56,8 @@ type Worker struct {
 	sides    map[runners.Role]*executable
 	ref      *executable
 	python   *pyref.Reference // nil if the reference is in C
-	batches  map[string]int   // launches per sample, by shape
+	recorded tensor.Recordings
+	batches  map[string]int // launches per sample, by shape
 	log      strings.Builder
 	once     bool // nothing is compiled twice, see BuildArm
 }

@@ -370,7 +370,10 @@ func (b *Backend) request(ctx context.Context, task string) (r worker.Request, e
 	r = worker.Request{
 		Task: task, Manifest: b.job.ManifestText, Timeout: b.config.LaunchTimeout,
 		Program: append(slices.Clone(b.config.Program), sideWord), Seed: b.rng.Uint64() >> 16,
-		Baseline: b.sides[runners.Baseline], Candidate: b.sides[runners.Candidate],
+		Baseline: b.sides[runners.Baseline], Candidate: b.sides[runners.Candidate], Recorded: b.job.Recorded,
+	}
+	for _, recording := range b.job.Recordings() {
+		r.Recordings = append(r.Recordings, recording.Name)
 	}
 	if task == worker.TaskLaunch {
 		return r, nil

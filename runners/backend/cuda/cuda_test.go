@@ -92,6 +92,7 @@ type trial struct {
 	python              string // a reference in Python, beside the other
 	arch                string // without a GPU
 	timeout             time.Duration
+	recorded            map[string][]byte // files of recordings, by name
 }
 
 func (tr trial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
@@ -144,6 +145,15 @@ func (tr trial) backend(t *testing.T) *Backend {
 	}
 	base := side("base", tr.baseline)
 	job := runners.Job{Manifest: m, ManifestText: tr.manifest, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", tr.candidate)}
+	for name, data := range tr.recorded {
+		job.Recorded = filepath.Join(root, "recorded")
+		if err := os.MkdirAll(job.Recorded, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(job.Recorded, runners.RecordingFile(name)), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if tr.own != "" {
 		s := &job.Candidate
 		if s.Manifest, err = manifest.Join("kernel.yaml", []byte(tr.manifest), []byte(tr.own)); err != nil {

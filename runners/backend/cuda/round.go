@@ -155,11 +155,9 @@ func (b *Backend) roundRequest(ctx context.Context, gate *policy.PerformanceGate
 		request.Pairs = int(gate.Pairs)
 	}
 	request.Separation = gates.SeparationOf(b.job.Rule().Gates.Correctness)
-	for _, d := range b.job.Rule().Gates.Correctness.Distributions {
-		request.Distributions = append(request.Distributions, distribution.Kind(d))
-	}
+	request.Distributions = distribution.Random(b.job.Rule().Gates.Correctness.Distributions)
 	for _, shape := range shapes {
-		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[shape.Name])})
+		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[shape.Name]), Kinds: b.job.TimedKinds(shape.Name)})
 	}
 	return request, nil
 }

@@ -68,6 +68,9 @@ func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s 
 			found, err = p.differsWithin(ctx, *within, folders[folder])
 		} else {
 			found, err = p.differsIn(ctx, folder, folders[folder], sources, edited)
+			found = slices.DeleteFunc(found, func(d runners.Difference) bool { // no build gets recordings
+				return job.Manifest.HoldsRecording(strings.TrimPrefix(d.Path, own+"/"))
+			})
 		}
 		if err != nil {
 			return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
 	"github.com/kernelgate/kernelgate/runners/host/folderhash"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 )
 
 // Job writes one kernel's files below the scratch folder and returns what a run needs to know about
@@ -50,12 +51,15 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	if text == nil {
 		return job, p.provenance(ctx, &job) // the change removes what nobody could read
 	}
-	if err := errors.Join(checkShapes(job), checkWeights(job, isNew)); err != nil {
+	if err := errors.Join(checkShapes(job), checkWeights(job, isNew), checkRecordings(job)); err != nil {
 		return job, err
 	}
 	err = p.sides(ctx, &job, rev, isNew)
 	if missing, ok := errors.AsType[checkout.NotHere](err); ok {
 		job.Unready, err = fmt.Sprintf("%s needs %v", file, missing), nil
+	}
+	if missing, ok := errors.AsType[recordings.NotHere](err); ok {
+		job.Unready, err = fmt.Sprintf("%s: %v", file, missing), nil
 	}
 	if err == nil {
 		err = p.pin(ctx, &job)

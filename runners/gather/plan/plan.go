@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 )
 
 // PolicyFile is the path of the policy in a repository.
@@ -72,6 +73,9 @@ type Options struct {
 	// Repairs means that somebody approves a change of a manifest before it is merged. So a change
 	// that repairs a manifest of the base is judged by the repaired one.
 	Repairs bool
+
+	// Fetcher gets recordings from the addresses that the base's manifests name; nil gets none.
+	Fetcher *recordings.Fetcher
 
 	Static bool // leave out every gate that has to run the kernel
 	Rounds int  // the maximum number of rounds; 0 means the policy's

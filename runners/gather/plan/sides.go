@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -25,18 +26,21 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 	}
 	dir := func(name string) string { return filepath.Join(room, name) }
 	job.Trusted = dir("base")
-	if err := p.opt.Repo.Export(ctx, rev, manifest.FolderOf(job.Key), job.Trusted, everything); err != nil {
+	if err := p.opt.Repo.Export(ctx, rev, manifest.FolderOf(job.Key), job.Trusted, unrecorded(job)); err != nil {
 		return err
 	}
 	if err := replaceManifest(job); err != nil {
 		return err
 	}
 	job.Candidate = runners.Side{Dir: dir("head"), Variant: job.Manifest.DefaultVariant}
-	if p.opt.Variant != "" {
-		return p.variants(ctx, job)
-	}
 	if job.Removed {
 		return nil
+	}
+	if err := p.recordings(ctx, job, rev, isNew, dir("recorded")); err != nil {
+		return err
+	}
+	if p.opt.Variant != "" {
+		return p.variants(ctx, job)
 	}
 	var baseline *runners.Side
 	if !isNew {
@@ -77,6 +81,11 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 
 func everything(string) bool { return true }
 
+// unrecorded keeps recordings out of the folders that builds read: a kernel could contain them.
+func unrecorded(job *runners.Job) func(rel string) bool {
+	return func(rel string) bool { return !job.Manifest.HoldsRecording(rel) }
+}
+
 // layOut writes the candidate's folder as a merge would have it: the trusted revision's files,
 // replaced by the files that the change edits. The candidate's own globs say which files it
 // supplies. But none of them replaces a file of the trusted revision that is not a source there.
@@ -85,7 +94,7 @@ func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev string) error {
 	m, folder := job.Of(s), manifest.FolderOf(job.Key)
 	edits := p.edits(rev)
 	brings := func(rel string) bool {
-		if !edits(path.Join(folder, rel)) || !m.IsSource(rel) {
+		if !edits(path.Join(folder, rel)) || !m.IsSource(rel) || job.Manifest.HoldsRecording(rel) {
 			return false
 		}
 		if job.Manifest.IsSource(rel) {
@@ -95,7 +104,7 @@ func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev string) error {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if m.Root == "" {
-		err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !brings(rel) })
+		err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !brings(rel) && !job.Manifest.HoldsRecording(rel) })
 		if err == nil {
 			err = p.opt.Repo.Export(ctx, p.opt.Head, folder, s.Dir, brings)
 		}
@@ -103,10 +112,10 @@ func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev string) error {
 			return err
 		}
 	}
-	if err := p.elsewhere(ctx, rev, m, s.Dir, func(name string) bool { return !edits(name) }); err != nil {
+	if err := p.elsewhere(ctx, rev, job.Key, m, s.Dir, func(name string) bool { return !edits(name) }); err != nil {
 		return err
 	}
-	return p.elsewhere(ctx, p.opt.Head, m, s.Dir, edits)
+	return p.elsewhere(ctx, p.opt.Head, job.Key, m, s.Dir, edits)
 }
 
 // edits returns a function that reports which files of a merge come from the head: those that the
@@ -120,7 +129,13 @@ func (p *Plan) edits(rev string) func(name string) bool {
 
 // elsewhere writes the other folders of the repository that a side needs into the side's folder, as
 // they are at a revision. keep selects files by their paths from the top.
-func (p *Plan) elsewhere(ctx context.Context, rev string, m *manifest.Manifest, dir string, keep func(name string) bool) error {
+func (p *Plan) elsewhere(ctx context.Context, rev, key string, m *manifest.Manifest, dir string, keep func(name string) bool) error {
+	own := manifest.FolderOf(key)
+	plain := keep
+	keep = func(name string) bool {
+		rel, within := strings.CutPrefix(name, own+"/")
+		return plain(name) && !(within && m.HoldsRecording(rel))
+	}
 	for _, folder := range m.Elsewhere() {
 		to := filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(folder))
 		if err := os.MkdirAll(dir, 0o755); err != nil { // it may hold nothing else
@@ -150,7 +165,7 @@ func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*
 		if rev != p.opt.Base {
 			job.Provenance.Baseline = rev
 		}
-		return s, p.elsewhere(ctx, rev, job.Manifest, s.Dir, everything)
+		return s, p.elsewhere(ctx, rev, job.Key, job.Manifest, s.Dir, everything)
 	}
 	s.Dir = dir
 	if err := p.adopt(ctx, job, p.opt.Base, job.Key, s); err != nil {
@@ -159,7 +174,7 @@ func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*
 	m, folder := job.Of(*s), manifest.FolderOf(job.Key)
 	if m.Root == "" {
 		source := func(rel string) bool { return job.Manifest.IsSource(rel) && m.IsSource(rel) }
-		err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !source(rel) })
+		err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !source(rel) && !job.Manifest.HoldsRecording(rel) })
 		if err == nil {
 			err = p.opt.Repo.Export(ctx, p.opt.Base, folder, s.Dir, source)
 		}
@@ -167,7 +182,7 @@ func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*
 			return nil, err
 		}
 	}
-	return s, p.elsewhere(ctx, p.opt.Base, m, s.Dir, everything)
+	return s, p.elsewhere(ctx, p.opt.Base, job.Key, m, s.Dir, everything)
 }
 
 // adopt gives a side the implementation of a revision. If that does not fit today's problem it is
@@ -205,7 +220,7 @@ func (p *Plan) variants(ctx context.Context, job *runners.Job) error {
 	}
 	job.Baseline = &runners.Side{Dir: job.Trusted, Variant: p.opt.BaselineVariant}
 	job.Candidate = runners.Side{Dir: job.Trusted, Variant: p.opt.Variant}
-	return p.elsewhere(ctx, p.opt.Base, job.Manifest, job.Trusted, everything)
+	return p.elsewhere(ctx, p.opt.Base, job.Key, job.Manifest, job.Trusted, everything)
 }
 
 // otherBaseline applies a baseline other than the base branch, which the caller or the policy asks
@@ -263,8 +278,8 @@ func (p *Plan) baselineAt(ctx context.Context, job *runners.Job, rev, key, dir s
 	if err := p.adopt(ctx, job, rev, key, job.Baseline); err != nil {
 		return err
 	}
-	if err := p.opt.Repo.Export(ctx, rev, manifest.FolderOf(key), job.Baseline.Dir, everything); err != nil {
+	if err := p.opt.Repo.Export(ctx, rev, manifest.FolderOf(key), job.Baseline.Dir, unrecorded(job)); err != nil {
 		return err
 	}
-	return p.elsewhere(ctx, rev, job.Of(*job.Baseline), job.Baseline.Dir, everything)
+	return p.elsewhere(ctx, rev, job.Key, job.Of(*job.Baseline), job.Baseline.Dir, everything)
 }

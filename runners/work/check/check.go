@@ -23,6 +23,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 )
 
 // PolicyFile is the path of the policy in a repository.
@@ -159,10 +160,14 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 		policyRoot = repo.Dir()
 	}
 	host, _ := os.Hostname() // only for the record
+	var fetcher *recordings.Fetcher
+	if opt.Getenv != nil {
+		fetcher = recordings.Here(opt.Getenv)
+	}
 	c.plan, err = plan.New(ctx, plan.Options{
 		Repo: repo, Base: base, Trusted: c.tip, Head: opt.Head, Scratch: c.scratch, Kernels: opt.Kernels, Change: c.opt.Change, Policy: opt.Policy, PolicyRoot: policyRoot,
 		Variant: opt.Variant, BaselineVariant: opt.BaselineVariant, Static: opt.Static, Rounds: opt.Rounds, Before: opt.Before, After: opt.After,
-		Host: host, Version: opt.Version, Started: c.started,
+		Host: host, Version: opt.Version, Started: c.started, Fetcher: fetcher,
 	})
 	if err != nil {
 		c.close()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -45,6 +46,10 @@ func elementsText(l *runners.CaseDump, m *manifest.Manifest, problem string) (st
 				return "", err
 			}
 			b.WriteString("\n")
+			if distribution.Kind(c.Distribution).FromRecording() {
+				writePlaces(&b, side.name, out, bad)
+				continue
+			}
 			write(&b, side.name, out, bad)
 		}
 	}
@@ -103,6 +108,24 @@ func write(b *strings.Builder, side string, out runners.DumpedOutput, bad []elem
 		rows = append(rows, [4]string{elementIndex(out, e.index), e.value(), number(e.want), e.difference()})
 	}
 	table(b, rows)
+	if more := len(bad) - maxElements; more > 0 {
+		fmt.Fprintf(b, "  … and %d more\n", more)
+	}
+	b.WriteString(m.picture(bad))
+}
+
+// writePlaces shows where elements are bad, and no value: recorded data is private, and so is what is computed from it.
+func writePlaces(b *strings.Builder, side string, out runners.DumpedOutput, bad []element) {
+	n := len(out.Want) / 8
+	if len(bad) == 0 {
+		fmt.Fprintf(b, "%s of the %s: all %d elements are within the tolerance.\n", out.Name, side, n)
+		return
+	}
+	m := newMatrix(out.Shape, n)
+	fmt.Fprintf(b, "%s of the %s: %d of %d elements are bad: %s. Values of recorded inputs are not shown.\n", out.Name, side, len(bad), n, m.where(bad))
+	for _, e := range bad[:min(len(bad), maxElements)] {
+		fmt.Fprintf(b, "  %s\n", elementIndex(out, e.index))
+	}
 	if more := len(bad) - maxElements; more > 0 {
 		fmt.Fprintf(b, "  … and %d more\n", more)
 	}

@@ -68,8 +68,12 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 func (o One) on(job runners.Job) (runners.Case, error) {
 	m := job.Manifest
 	k := runners.Case{Seed: o.Seed, Distribution: distribution.Kind(o.Inputs)}
-	if !slices.Contains(distribution.All(), k.Distribution) {
-		return k, usage.Errorf("--inputs: %q is not one of %s", o.Inputs, strict.JoinWords(distribution.All()))
+	kinds := distribution.All()
+	for _, r := range job.RecordingsOnRecord() {
+		kinds = append(kinds, r.Kind())
+	}
+	if !slices.Contains(kinds, k.Distribution) {
+		return k, usage.Errorf("--inputs: %q is not one of %s", o.Inputs, strict.JoinWords(kinds))
 	}
 	if s, ok := m.Shape(o.Shape); ok {
 		k.Shape = s
@@ -83,6 +87,11 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 			if s.Dims.String() == dims.String() {
 				k.Shape.Name = s.Name
 			}
+		}
+	}
+	for _, r := range job.RecordingsOnRecord() {
+		if shape, _ := m.Shape(r.Shape); r.Kind() == k.Distribution && shape.Dims.String() != k.Shape.Dims.String() {
+			return k, usage.Errorf("--shape: the recording %s is of %s (write --shape %[2]s)", r.Name, r.Shape)
 		}
 	}
 	for _, side := range []*runners.Side{job.Baseline, &job.Candidate} {

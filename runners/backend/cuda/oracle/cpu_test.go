@@ -68,6 +68,9 @@ int main(int argc, char **argv)
         d.maxima = maxima.data();
         d.drawn = drawn.data();
         u64 scaleOffset = ((u64 *)b.data())[1], scaleType = ((u64 *)b.data())[2];
+        auto values = take(), orders = take();
+        d.recorded = values.empty() ? 0 : (double *)values.data();
+        d.orders = (u64 *)orders.data();
         if (d.quantized) {
             each(3, launches, [&] { find_maxima(d); });
             each(1, launches, [&] { write_scales(d, scaleOffset, scaleType); });
@@ -197,30 +200,41 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *manifest.M
 
 func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *manifest.Manifest, outline *tensor.Problem, dist distribution.Kind, in input) {
 	t.Helper()
-	seeds := []uint64{3, 1 << 47}
-	s := &InputBatch{o: &Oracle{}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
+	compareInputOf(t, run, m, outline, nil, dist, in, []uint64{3, 1 << 47})
+}
+
+func compareInputOf(t *testing.T, run func(string, ...[]byte) []byte, m *manifest.Manifest, outline *tensor.Problem, recordings tensor.Recordings, dist distribution.Kind, in input, seeds []uint64) {
+	t.Helper()
+	s := &InputBatch{o: &Oracle{Recordings: recordings}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
 	s.inputs = []input{in}
 	s.slots.Size = int64(s.Layout.Size * len(seeds))
 	a := s.of(in)
-	var keys []uint64
+	var keys, orders []uint64
 	for _, seed := range seeds {
-		key := tensor.KeyOf(a.Distribution(dist), seed, a.Name, a.Shape)
-		keys = append(keys, key[0], key[1], tensor.DominantKey(seed))
+		key, order := s.keysOf(in, seed)
+		keys, orders = append(keys, key...), append(orders, order...)
+	}
+	var values []byte
+	if r := recordings[dist]; r != nil {
+		if on, ok := r.On(a); ok {
+			values = make([]byte, 8*len(on.Values))
+			tensor.Encode(manifest.F64, values, on.Values)
+		}
 	}
 	extra := []uint64{uint64(len(seeds)), 0, 0}
 	if at := outline.Args[0].Scales; at >= 0 {
 		extra[1], extra[2] = uint64(s.Layout.Offsets[at]), code(manifest.DTypes(), outline.Args[at].DType)
 	}
-	out := run("draw", s.spec(in, 0), words(keys...), words(extra...))
+	out := run("draw", s.spec(in, 0), words(keys...), words(extra...), values, words(orders...))
 	slots, wide := out[:s.Layout.Size*len(seeds)], out[s.Layout.Size*len(seeds):]
 	for i, seed := range seeds {
-		p, err := tensor.NewProblem(m, m.Shapes[0], nil, dist, seed)
+		p, err := recordings.Problem(m, m.Shapes[0], nil, dist, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		slot := slots[i*s.Layout.Size:][:s.Layout.Size]
 		for k, arg := range p.Args {
-			if arg.Bytes == nil || !arg.Reads() || k == in.arg && in.member >= 0 {
+			if arg.Bytes == nil || !arg.Reads() || k == in.arg && in.member >= 0 || k != in.arg && recordings != nil && !arg.IsScale {
 				continue
 			}
 			if !bytes.Equal(s.Layout.Array(slot, k), arg.Bytes) {

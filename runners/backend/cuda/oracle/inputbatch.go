@@ -21,6 +21,7 @@ type InputBatch struct {
 	Launches int
 	slots    driver.Buffer
 	keys     driver.Buffer
+	orders   driver.Buffer // of the axes of recorded inputs
 	maxima   driver.Buffer
 	first    driver.Buffer // of Touched
 	inputs   []input
@@ -39,7 +40,10 @@ type input struct {
 
 const span = 8 // of the device code
 
-const keyWords = 3 // a key, and what dominant rows follow from
+const (
+	keyWords   = 3           // a key, and what dominant rows follow from; of a recording, whether it gets noise
+	orderWords = 2 * maxAxes // a key for each axis
+)
 
 // NewInputBatch makes room for a batch.
 func (o *Oracle) NewInputBatch(p *tensor.Problem, launches int) (*InputBatch, error) {
@@ -71,7 +75,7 @@ func (o *Oracle) NewInputBatch(p *tensor.Problem, launches int) (*InputBatch, er
 	for _, want := range []struct {
 		buffer *driver.Buffer
 		bytes  int
-	}{{&s.slots, s.Layout.Size * launches}, {&s.keys, 8 * keyWords * len(s.inputs) * launches}, {&s.maxima, 8 * maxima}, {&s.first, 8 * launches}} {
+	}{{&s.slots, s.Layout.Size * launches}, {&s.keys, 8 * keyWords * len(s.inputs) * launches}, {&s.orders, 8 * orderWords * len(s.inputs) * launches}, {&s.maxima, 8 * maxima}, {&s.first, 8 * launches}} {
 		if err := o.reserve(want.buffer, int64(max(want.bytes, 8))); err != nil {
 			return nil, err
 		}
@@ -150,7 +154,7 @@ func fills(l tensor.Layout, args []tensor.Arg) []fill {
 // Free gives the batch's memory back.
 func (s *InputBatch) Free() error {
 	c := s.o.ctx
-	return errors.Join(c.Free(s.slots), c.Free(s.keys), c.Free(s.maxima), c.Free(s.first))
+	return errors.Join(c.Free(s.slots), c.Free(s.keys), c.Free(s.orders), c.Free(s.maxima), c.Free(s.first))
 }
 
 // slot is one launch's part of the batch.
@@ -187,12 +191,98 @@ func (s *InputBatch) spec(in input, launch int) []byte {
 	perLaunch := uint64(keyWords * len(s.inputs))
 	return append(words(
 		uint64(s.slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]+a.Offset),
-		uint64(a.Elements), code(manifest.DTypes(), a.DType), code(manifest.Drawings(), a.Distribution(s.dist)),
+		uint64(a.Elements), code(manifest.DTypes(), a.DType), code(manifest.Drawings(), s.kindOf(a)),
 		uint64(rows), uint64(columns),
 		uint64(s.keys.Ptr)+8*(uint64(launch)*perLaunch+uint64(in.key)), perLaunch,
 		quantized, uint64(s.o.drawn.Ptr), uint64(s.maxima.Ptr)+8*uint64(in.maxima+launch*in.groups), uint64(in.groups),
 		math.Float64bits(float64(largest)),
-	), append(fillingWords(a), words(group...)...)...)
+	), slices.Concat(fillingWords(a), words(group...), s.recordedWords(in, launch))...)
+}
+
+// kindOf is how an argument is drawn. What a recording does not have is drawn as normal inputs are.
+func (s *InputBatch) kindOf(a tensor.Arg) distribution.Kind {
+	if s.dist.FromRecording() {
+		return a.Distribution(distribution.Normal)
+	}
+	return a.Distribution(s.dist)
+}
+
+// recordedWords is the part of struct Draw that says how an input comes from a recording.
+func (s *InputBatch) recordedWords(in input, launch int) []byte {
+	a, all := s.of(in), make([]uint64, 4+1+2*maxAxes+2)
+	r := s.o.Recordings[s.dist]
+	if r == nil {
+		return words(all...)
+	}
+	on, ok := r.On(a)
+	if !ok || in.member >= 0 {
+		return words(all...)
+	}
+	all[0] = uint64(s.o.uploaded[recordedInput{s.dist, a.Name}].Ptr)
+	all[1], all[2], all[3] = math.Float64bits(on.Noise), math.Float64bits(on.Least), math.Float64bits(on.Most)
+	all[4] = uint64(len(a.Shape))
+	for axis, n := range a.Shape {
+		all[5+axis] = uint64(n)
+		if on.Shuffled[axis] {
+			all[5+maxAxes+axis] = 1
+		}
+	}
+	perLaunch := uint64(orderWords * len(s.inputs))
+	place := slices.IndexFunc(s.inputs, func(o input) bool { return o.arg == in.arg && o.member == in.member })
+	all[5+2*maxAxes] = uint64(s.orders.Ptr) + 8*(uint64(launch)*perLaunch+uint64(orderWords*place))
+	all[6+2*maxAxes] = perLaunch
+	return words(all...)
+}
+
+// keysOf returns the keys of an input of a launch, and those of its axes.
+func (s *InputBatch) keysOf(in input, seed uint64) (keys, orders []uint64) {
+	a := s.of(in)
+	orders = make([]uint64, orderWords)
+	r := s.o.Recordings[s.dist]
+	if r != nil && in.member < 0 {
+		if _, ok := r.On(a); ok {
+			for axis, key := range r.OrderKeys(a, seed) {
+				orders[2*axis], orders[2*axis+1] = key[0], key[1]
+			}
+			key, noise := r.NoiseKey(a, seed), uint64(1)
+			if seed == 0 {
+				noise = 0
+			}
+			return []uint64{key[0], key[1], noise}, orders
+		}
+	}
+	key := tensor.KeyOf(s.kindOf(a), seed, a.Name, a.Shape)
+	return []uint64{key[0], key[1], tensor.DominantKey(seed)}, orders
+}
+
+// upload puts the values of a recording onto the GPU, once.
+func (s *InputBatch) upload() error {
+	if !s.dist.FromRecording() {
+		return nil
+	}
+	r := s.o.Recordings[s.dist]
+	if r == nil {
+		return fmt.Errorf("there is no recording for %s inputs", s.dist)
+	}
+	for _, in := range s.inputs {
+		a := s.of(in)
+		on, ok := r.On(a)
+		at := recordedInput{s.dist, a.Name}
+		if _, there := s.o.uploaded[at]; there || !ok || in.member >= 0 {
+			continue
+		}
+		if len(on.Values) != a.Elements {
+			return fmt.Errorf("%s inputs have %d elements of %s, and this shape %d", s.dist, len(on.Values), a.Name, a.Elements)
+		}
+		data := make([]byte, 8*max(1, len(on.Values)))
+		tensor.Encode(manifest.F64, data[:8*len(on.Values)], on.Values)
+		b, err := s.o.upload(data)
+		if err != nil {
+			return fmt.Errorf("putting %s inputs onto the GPU: %w", s.dist, err)
+		}
+		s.o.uploaded[at] = b
+	}
+	return nil
 }
 
 // fillingWords is the part of struct Draw that says how a member lies and how it is filled.
@@ -216,16 +306,23 @@ func fillingWords(a tensor.Arg) []byte {
 // Draw puts the inputs of one seed a launch onto the batch.
 func (s *InputBatch) Draw(dist distribution.Kind, seeds []uint64) error {
 	s.dist, s.seeds = dist, seeds
-	var keys []uint64
+	if err := s.upload(); err != nil {
+		return err
+	}
+	var keys, orders []uint64
 	for _, seed := range seeds {
 		for _, in := range s.inputs {
-			a := s.of(in)
-			key := tensor.KeyOf(a.Distribution(dist), seed, a.Name, a.Shape)
-			keys = append(keys, key[0], key[1], tensor.DominantKey(seed))
+			key, order := s.keysOf(in, seed)
+			keys, orders = append(keys, key...), append(orders, order...)
 		}
 	}
 	if err := s.o.stream.ToDevice(s.keys, words(keys...)); err != nil {
 		return err
+	}
+	if dist.FromRecording() {
+		if err := s.o.stream.ToDevice(s.orders, words(orders...)); err != nil {
+			return err
+		}
 	}
 	if err := s.o.stream.Fill8(s.maxima, 0); err != nil {
 		return err

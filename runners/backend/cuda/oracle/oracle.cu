@@ -40,6 +40,12 @@ struct Draw {
     u64 whole_rows;
     u64 width;         // of what has an order: a row, or everything
     Grouping grouping;
+    const double *recorded; // the values of a recording; null where they are drawn
+    double noise;
+    double lowest, highest; // of a value with noise
+    u64 axes, lengths[8], shuffled[8];
+    const u64 *orders;      // of the first launch: a key for each axis
+    u64 orderStride;        // in words
 };
 
 __device__ static u64 bits_of(double x) { union { double d; u64 u; } v; v.d = x; return v.u; }
@@ -228,9 +234,39 @@ __device__ static __noinline__ double exact(const Draw &d, const u64 *key, u64 i
     return whole ? !masked : masked ? double_of(0xFFF0000000000000ULL) : 0;
 }
 
+#define LAUNCH (u64)blockIdx.y
+
+// A value of a recording: see tensor's recording.go. The third word of the key is 0 where it is given as it is.
+__device__ static __noinline__ double recorded(const Draw &d, const u64 *key, u64 i)
+{
+    if (!key[2])
+        return d.recorded[i];
+    const u64 *orders = d.orders + LAUNCH * d.orderStride;
+    u64 rest = i, from = 0, scale = 1;
+    for (int axis = (int)d.axes - 1; axis >= 0; axis--) {
+        u64 n = d.lengths[axis], at = rest % n;
+        rest /= n;
+        if (d.shuffled[axis])
+            at = permuted(orders + 2 * axis, 0, at, n);
+        from += at * scale;
+        scale *= n;
+    }
+    double x = d.recorded[from];
+    if (d.noise == 0 || (bits_of(x) & 0x7FF0000000000000ULL) == 0x7FF0000000000000ULL)
+        return x;
+    double factor = 1 + d.noise * uniform(key, i);
+    x *= factor;
+    return x < d.lowest ? d.lowest : x > d.highest ? d.highest : x;
+}
+
 // The two values of a pair of elements, as drawn.
 __device__ static void values(const Draw &d, const u64 *key, u64 pair, double out[2])
 {
+    if (d.recorded) {
+        out[0] = recorded(d, key, 2 * pair);
+        out[1] = 2 * pair + 1 < d.elements ? recorded(d, key, 2 * pair + 1) : 0;
+        return;
+    }
     if (d.exact) {
         out[0] = exact(d, key, 2 * pair);
         out[1] = 2 * pair + 1 < d.elements ? exact(d, key, 2 * pair + 1) : 0;
@@ -406,7 +442,6 @@ __device__ static double scale_of(const Draw &d, u64 launch, u64 group)
     return (double)(scale < 0x1p-126f ? 0x1p-126f : scale);
 }
 
-#define LAUNCH (u64)blockIdx.y
 #define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define THREADS ((u64)gridDim.x * blockDim.x)
 

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Source is the device code, to be compiled with Flags. Entry is one of its
@@ -30,6 +32,10 @@ type Oracle struct {
 	ctx     *driver.Context
 	stream  *driver.Stream
 	kernels map[string]*driver.Function
+	// Recordings are those that inputs may come from.
+	Recordings tensor.Recordings
+	uploaded   map[recordedInput]driver.Buffer // their values
+
 	drawn   driver.Buffer // values on their way to being quantised
 	partial driver.Buffer // of compare
 	sums    driver.Buffer
@@ -42,13 +48,19 @@ func Load(c *driver.Context, s *driver.Stream, image []byte) (*Oracle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading the judge's own kernels: %w", err)
 	}
-	o := &Oracle{ctx: c, stream: s, kernels: map[string]*driver.Function{}}
+	o := &Oracle{ctx: c, stream: s, kernels: map[string]*driver.Function{}, uploaded: map[recordedInput]driver.Buffer{}}
 	for _, name := range []string{"find_maxima", "draw", "write_scales", "widen", "scatter", "untouched", "compare", "gather"} {
 		if o.kernels[name], err = module.Function(name); err != nil {
 			return nil, fmt.Errorf("loading the judge's own kernels: %w", err)
 		}
 	}
 	return o, nil
+}
+
+// A recordedInput is an argument of a recording.
+type recordedInput struct {
+	kind distribution.Kind
+	name string
 }
 
 const blockThreads = 128

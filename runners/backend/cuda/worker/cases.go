@@ -303,7 +303,31 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 			}
 		}
 	}
+	if c.Replayable(d.manifest) {
+		if err := d.replay(&evidence, p, batch, reference, c); err != nil {
+			return evidence, err
+		}
+	}
 	return evidence, reference.Free()
+}
+
+// replay compares the right answer to the recording itself with that to the recording with noise. The batch then has the
+// recording itself.
+func (d *caseSession) replay(evidence *gates.Case, p *tensor.Problem, batch *oracle.InputBatch, reference *oracle.Reference, c Case) error {
+	if err := batch.Draw(c.Distribution, []uint64{0}); err != nil {
+		return err
+	}
+	remembered, err := d.newReference(p)
+	if err != nil {
+		return err
+	}
+	if err := d.expect(remembered, batch, c.Shape.Dims, false); err != nil {
+		return err
+	}
+	if evidence.Replayed, err = reference.Compare(remembered.Outputs(), d.manifest.ToleranceOf); err != nil {
+		return err
+	}
+	return remembered.Free()
 }
 
 // addBaseline adds the baseline's result on the case. The caller has already run the reference. A

@@ -108,7 +108,7 @@ func (s *session) arguments(l *launched, c Case) ([]tensor.Arg, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := tensor.NewProblem(l.manifest, c.Shape, serving.Toggles, c.Distribution, c.Seed)
+		p, err := s.recordings.Problem(l.manifest, c.Shape, serving.Toggles, c.Distribution, c.Seed)
 		if err != nil {
 			return nil, err
 		}

@@ -39,6 +39,9 @@ type Request struct {
 	Baseline  *side.Built `json:"baseline,omitempty"`
 	Candidate *side.Built `json:"candidate,omitempty"`
 
+	Recorded   string   `json:"recorded,omitempty"`   // the folder of recordings
+	Recordings []string `json:"recordings,omitempty"` // their names
+
 	Cases         []Case              `json:"cases,omitempty"`
 	Plans         []Plan              `json:"plans,omitempty"`
 	Distributions []distribution.Kind `json:"distributions,omitempty"` // of timed inputs
@@ -83,6 +86,8 @@ type Case struct {
 type Plan struct {
 	Shape manifest.Shape `json:"shape"`
 	Batch int            `json:"batch"`
+	// Kinds are those that the shape is timed on; none means the request's.
+	Kinds []distribution.Kind `json:"kinds,omitempty"`
 	// Repeat means that passes are repeated and no launch runs alone.
 	Repeat bool `json:"repeat,omitempty"`
 }

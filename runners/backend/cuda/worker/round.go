@@ -149,7 +149,11 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 		b.direct = &direct{}
 	}
 	b.series = &gates.Series{Shape: plan.Shape.Name, Batch: plan.Batch, Cold: true, Seed: s.rng.Uint64() >> 16}
-	for _, d := range s.request.Distributions {
+	kinds := plan.Kinds
+	if len(kinds) == 0 {
+		kinds = s.request.Distributions
+	}
+	for _, d := range kinds {
 		b.series.Distributions = append(b.series.Distributions, string(d))
 	}
 	if b.batch, err = s.oracle.NewInputBatch(p, plan.Batch); err != nil {

@@ -29,18 +29,19 @@ type session struct {
 	rng       *rand.Rand
 	litter    *rand.Rand // for the content of scratch
 
-	sms       int // of the GPU
-	ctx       *driver.Context
-	stream    *driver.Stream
-	gpu       *nvml.Device // nil if NVML does not work
-	meter     *meter       // nil before it is needed, or if there is no sensor
-	oracle    *oracle.Oracle
-	reference *side.Kernel
-	python    *pyref.Client // nil where the reference is on the device
-	handed    driver.Buffer // memory that its process has, too
-	sides     map[rune]*side.Process
-	spent     gates.Spent
-	memory    uint64 // of the GPU
+	sms        int // of the GPU
+	ctx        *driver.Context
+	stream     *driver.Stream
+	gpu        *nvml.Device // nil if NVML does not work
+	meter      *meter       // nil before it is needed, or if there is no sensor
+	oracle     *oracle.Oracle
+	reference  *side.Kernel
+	python     *pyref.Client // nil where the reference is on the device
+	recordings tensor.Recordings
+	handed     driver.Buffer // memory that its process has, too
+	sides      map[rune]*side.Process
+	spent      gates.Spent
+	memory     uint64 // of the GPU
 }
 
 const maxPadding = 64 << 20
@@ -126,6 +127,9 @@ func (s *session) open(c *driver.Context) error {
 			return err
 		}
 	}
+	if err := s.readRecordings(); err != nil {
+		return err
+	}
 	if s.request.Reference != nil {
 		if s.reference, err = side.LoadReference(c, s.stream, s.manifest, *s.request.Reference, s.request.Timeout); err != nil {
 			return fmt.Errorf("loading the reference: %w", err)
@@ -137,6 +141,20 @@ func (s *session) open(c *driver.Context) error {
 		}
 	}
 	return nil
+}
+
+// readRecordings reads the recordings that inputs come from.
+func (s *session) readRecordings() (err error) {
+	var asked []manifest.Recording
+	for _, r := range s.manifest.Recorded {
+		if slices.Contains(s.request.Recordings, r.Name) {
+			asked = append(asked, r)
+		}
+	}
+	if s.recordings, err = runners.ReadRecordings(s.manifest, asked, s.request.Recorded); err == nil && s.oracle != nil {
+		s.oracle.Recordings = s.recordings
+	}
+	return err
 }
 
 // blame attributes a side's error: a failure of the candidate is evidence, anything else is a fault

@@ -19,7 +19,9 @@ import urllib.request
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional
 
-__all__ = ["Client", "Failure", "Refused", "Result", "Shape", "Speedup", "check"]
+from .record import record
+
+__all__ = ["Client", "Failure", "Refused", "Result", "Shape", "Speedup", "check", "record"]
 
 
 class Refused(Exception):
