@@ -17,6 +17,9 @@ func RecordingFile(name string) string { return name + ".safetensors" }
 
 // Recordings returns the recordings that the job's rule names. No other leaves the repository or is fetched.
 func (j Job) Recordings() []manifest.Recording {
+	if len(j.Manifest.Recorded) == 0 {
+		return nil
+	}
 	gate := j.Rule().Gates.Correctness
 	if gate == nil {
 		return nil

@@ -335,7 +335,9 @@ func (w *writer) endReplaced(ctx context.Context, c present.Check, id int64) err
 			Name: c.Name, ExternalID: c.ExternalID, DetailsURL: c.DetailsURL, Status: "completed", Conclusion: "cancelled",
 			Title: "Replaced", Summary: "A newer check of the same name has the verdict.",
 		}
-		err = errors.Join(err, w.GitHub.UpdateCheck(ctx, w.state.Facts.Repo, old.ID, ended))
+		if failed := w.GitHub.UpdateCheck(ctx, w.state.Facts.Repo, old.ID, ended); !gone(failed) && !status(failed, http.StatusForbidden) {
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
 }

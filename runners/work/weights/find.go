@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/usage"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/entryname"
 )
 
@@ -50,7 +52,7 @@ type Unmatched struct {
 
 // Find finds the launches of a manifest's kernel in a trace. A launch of several kernels is counted by the first of them.
 func Find(m *manifest.Manifest, t *Trace, opt Options) (*Use, error) {
-	if m.Mode != manifest.ModeCUDA {
+	if runners.ModeOf(m).Device != gates.DeviceGPU {
 		return nil, usage.Errorf("%s is a %s kernel, and traces have launches of GPU kernels (write its weights by hand: weights: {launches: {%s: 36}})", m.Name, m.Mode, m.Shapes[0].Name)
 	}
 	steps, length, err := t.stepsBy(opt)

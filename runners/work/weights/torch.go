@@ -79,7 +79,7 @@ type torchReader struct {
 	trace     *Trace
 	called    map[int64]float64 // when the program made the call of a correlation
 	operators map[int64][][]int // dims of an operator's inputs, by its id
-	of        []torchLink       // of trace.Launches
+	of        []torchLink       // of the launches of trace
 }
 
 type torchLink struct{ correlation, external *int64 }
