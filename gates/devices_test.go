@@ -17,7 +17,7 @@ import (
 func TestHeadOfTwoDevices(t *testing.T) {
 	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, control: 5%, pairs: 8, rounds: {min: 6, max: 20}, interims: [6, 12, 20]}`)
 	alpha := (1 - float64(p.Rules[0].Gates.Performance.Confidence)) / 2
-	heads := long.Times(80, 4000)
+	heads := long.Times(80, 1000)
 	at := func(ratio float64) truth { return truth{heavyTailed, map[string]float64{"mission": ratio}, 1, 8} }
 	for name, ratios := range map[string][2]float64{
 		"both are at the threshold":                           {1.1, 1.1},
