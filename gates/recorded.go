@@ -93,6 +93,12 @@ func (s Series) on(kinds []string) Series {
 // splitKinds divides the rounds of a shape into those parts that a goal is about, and the others. Without recordings there
 // are no others. A nil goal is about random inputs.
 func splitKinds(rounds []Round, shape string, goal *policy.Goal) (counted, others []Round) {
+	recorded := func(s Series) bool {
+		return s.Shape == shape && slices.ContainsFunc(s.Distributions, func(kind string) bool { return distribution.Kind(kind).FromRecording() })
+	}
+	if !slices.ContainsFunc(rounds, func(r Round) bool { return slices.ContainsFunc(r.Series, recorded) }) {
+		return rounds, nil
+	}
 	if goal == nil {
 		goal = &policy.Goal{}
 	}
