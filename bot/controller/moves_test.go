@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,6 +157,23 @@ func TestGoneForGood(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A change that waits long before its next attempt to publish does not wait when its repository has ended: nothing is left to do.
+func TestEndEndsPauses(t *testing.T) {
+	var refused atomic.Int64
+	w := newWorld(t, worldOptions{watchful: true, absent: true, backoff: time.Hour, refuse: func(rq *http.Request) *http.Response {
+		if rq.Method != http.MethodPost || !strings.HasSuffix(rq.URL.Path, "/check-runs") {
+			return nil
+		}
+		refused.Add(1)
+		return refuse(rq, http.StatusForbidden, "Resource not accessible by integration")
+	}})
+	w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
+	w.poll("a publication that fails", func() bool { return refused.Load() > 0 && w.running.bot.Counts().Retry > 0 })
+	w.hub.CreateUser("nobody")
+	w.no(w.repo.Transfer("nobody"))
+	w.settle()
 }
 
 // While an allow list refuses the bot's address it asks now and then, and not without

@@ -86,6 +86,10 @@ func (k *Controller) removeRepositories(ctx context.Context, repos []webhook.Rep
 				return err
 			}
 		}
+		// A pause after a failure can take an hour, and nothing is left to wait for.
+		k.resyncQueue.endPauses(func(t resyncTarget) bool { return t.repo == r.ID })
+		k.reconcileQueue.endPauses(func(id change.ID) bool { return id.Repo == r.ID })
+		k.publishQueue.endPauses(func(id change.ID) bool { return id.Repo == r.ID })
 	}
 	return nil
 }

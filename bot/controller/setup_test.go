@@ -47,6 +47,7 @@ type setup struct {
 	Patient           bool          // GitHub's own limits are kept to, in real time
 	Writes            int           // an hour, where Patient; GitHub's own limit unless given
 	Watchful          bool          // what the bot was not told of it finds in seconds
+	Backoff           time.Duration // the first pause after a failure; 20 ms unless given
 	Everywhere        bool          // every repository is watched, not olga/kernels alone
 	NATS              string        // servers that the journal is on, with commas between them; embedded unless given
 	Name              string        // of one bot among several there
@@ -194,7 +195,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		mirrors = s.look(mirrors)
 	}
 	b := controller.New(controller.Config{
-		Journal: j, Jobs: work, Ledger: l, GitHub: client, ResyncEvery: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
+		Journal: j, Jobs: work, Ledger: l, GitHub: client, ResyncEvery: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: cmp.Or(s.Backoff, 20*time.Millisecond), Judged: s.judged, Log: log,
 		Repositories: watched, Now: s.now, Sweeps: s.sweeps, Watches: s.watch, SweepEvery: 20 * time.Millisecond,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, History: l, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: connected,

@@ -119,6 +119,21 @@ func (w *workQueue[K]) addIfAbsent(key K) {
 	}
 }
 
+// endPauses handles keys again that are in backoff. Keys that are handled now get no pause longer than the first.
+func (w *workQueue[K]) endPauses(of func(K) bool) {
+	w.mu.Lock()
+	var ended []K
+	for key := range w.tasks {
+		if of(key) {
+			ended = append(ended, key)
+		}
+	}
+	w.mu.Unlock()
+	for _, key := range ended {
+		w.add(key)
+	}
+}
+
 // insert is called with the lock held.
 func (w *workQueue[K]) insert(key K) {
 	if w.tasks == nil {

@@ -103,6 +103,7 @@ type worldOptions struct {
 	patient  bool                        // the bot keeps to GitHub's own limits, in real time
 	writes   int                         // as in setup
 	watchful bool                        // as in setup
+	backoff  time.Duration               // as in setup
 	refuse   func(*http.Request) *http.Response
 	now      func() time.Time                                                                             // everybody's clock
 	look     func(planner.Mirrors) planner.Mirrors                                                        // stands between the bot and what it fetches
@@ -287,7 +288,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Writes: w.opt.writes, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, sweeps: w.opt.sweeps, watch: w.opt.watch, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Writes: w.opt.writes, Watchful: w.opt.watchful, Backoff: w.opt.backoff, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, sweeps: w.opt.sweeps, watch: w.opt.watch, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))
