@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/quantity"
@@ -61,6 +62,7 @@ func compareGoal(l *compare.List, path string, old, new *Goal, comes compare.Dir
 	}
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Changes)
 	l.Unknown(path+".inputs", cmp.Or(old.Inputs, InputsRandom), cmp.Or(new.Inputs, InputsRandom))
+	compareContexts(l, path+".context", old.Context, new.Context)
 	// A new bound is one more test.
 	compareBound(l, path+".speedup", old.Speedup, new.Speedup, compare.Changes)
 	compareBound(l, path+".latency_reduction", old.LatencyReduction, new.LatencyReduction, compare.Changes)
@@ -69,6 +71,15 @@ func compareGoal(l *compare.List, path string, old, new *Goal, comes compare.Dir
 	compareBound(l, path+".weighted", old.Weighted, new.Weighted, compare.Changes)
 	// It is judged after the interim analyses and can only defer.
 	compareBound(l, path+".below_best", old.BelowBest, new.BelowBest, compare.Tightens)
+}
+
+// compareContexts compares how launches begin. Asking for one more is one more test, as a new bound is.
+func compareContexts(l *compare.List, path string, old, new Contexts) {
+	within := func(a, b Contexts) bool {
+		return !slices.ContainsFunc(contexts, func(c Context) bool { return a.Has(c) && !b.Has(c) })
+	}
+	less := within(new, old)
+	l.Way(path, old.String(), new.String(), less && within(old, new), less)
 }
 
 func compareTails(l *compare.List, path string, old, new *Tails) {

@@ -16,6 +16,7 @@ import (
 type Goal struct {
 	Shapes           Shapes                            `yaml:"shapes" eg:"[mission]" default:"all" doc:"Shapes of the manifest."`
 	Inputs           GoalInputs                        `yaml:"inputs" eg:"recorded" default:"random" doc:"Kinds of inputs that the goal is about. random: all except recordings. recorded: only recordings; on a shape without any, all kinds. The other kinds may not lose more than the guard allows."`
+	Context          Contexts                          `yaml:"context" eg:"[cold, warm]" default:"cold" doc:"How the launches begin. cold: the caches are empty. warm: the L2 cache has the arguments. A goal with both asks the same of each."`
 	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1."`
 	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%" bounds:"(>= or >, below 100%)" doc:"1 − candidate/baseline."`
 	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us" bounds:"(<= or <, above 0us)" doc:"The candidate's median latency."`
@@ -107,6 +108,9 @@ func (g Goal) String() string {
 	if g.Inputs == InputsRecorded {
 		alone += ", recorded inputs"
 	}
+	if !g.Context.onlyCold() {
+		alone += ", " + g.Context.String()
+	}
 	switch weighted := "weighted speedup "; {
 	case g.Weighted == nil:
 		return alone
@@ -126,6 +130,9 @@ func (g *Goal) check(n *strict.Node) {
 	}
 	if g.Weighted != nil && g.Inputs == InputsRecorded {
 		n.Child("inputs").Errorf("recorded does not go with weighted: the sum of a step counts random inputs (delete one of them)")
+	}
+	if g.Weighted != nil && g.empty() && !g.Context.onlyCold() {
+		n.Child("context").Errorf("does not go with weighted: the sum of a step counts cold launches (delete it, or add e.g. speedup: \">= +10%%\")")
 	}
 	checkSpeedup(n.Child("speedup"), g.Speedup)
 	checkSpeedup(n.Child("weighted"), g.Weighted)

@@ -139,8 +139,8 @@ rules:
 		Precision: &policy.PrecisionGate{Loss: bound[quantity.Number]("<=", 4)},
 		Performance: &policy.PerformanceGate{
 			Baseline:   policy.Baseline{Kind: "base"},
-			Target:     &policy.Goal{Shapes: all, Inputs: policy.InputsRandom, Speedup: bound[quantity.Percent](">=", 0.1)},
-			Guard:      &policy.Goal{Shapes: all, Inputs: policy.InputsRandom, Speedup: bound[quantity.Percent](">=", -0.02)},
+			Target:     &policy.Goal{Shapes: all, Inputs: policy.InputsRandom, Context: policy.Contexts{policy.Cold}, Speedup: bound[quantity.Percent](">=", 0.1)},
+			Guard:      &policy.Goal{Shapes: all, Inputs: policy.InputsRandom, Context: policy.Contexts{policy.Cold}, Speedup: bound[quantity.Percent](">=", -0.02)},
 			Confidence: 0.95, Rounds: policy.Rounds{Min: 6, Max: 20}, Pairs: 50, Interims: []int{6, 13, 20},
 			Control: 0.02, SoloShift: 0.02, Tails: &policy.Tails{Mean: share(0.03), P90: share(0.03)}, Budget: quantity.Duration(5 * time.Minute), Explain: &policy.Explain{Timeout: quantity.Duration(30 * time.Second)},
 		},

@@ -164,6 +164,7 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	for _, goal := range g.Goals() {
 		goal.Shapes.fill()
 		goal.Inputs = cmp.Or(goal.Inputs, InputsRandom)
+		goal.Context.fill()
 	}
 }
 
