@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -118,13 +119,29 @@ type Shape struct {
 	// Secret marks the one size that was drawn for the run and that the manifest does not
 	// name. It is timed under the guard and nothing else.
 	Secret bool `json:"secret,omitempty"`
+	// Of is the manifest's name of a shape that is timed in one more context, which Context says. Other
+	// shapes are timed cold, and have neither.
+	Of      string         `json:"of,omitempty"`
+	Context policy.Context `json:"context,omitempty"`
 }
+
+// In returns the shape in one more context.
+func (s Shape) In(c policy.Context) Shape {
+	s.Name, s.Of, s.Context = s.Name+":"+string(c), s.Name, c
+	return s
+}
+
+// Listed returns the name by which the manifest lists the shape.
+func (s Shape) Listed() string { return cmp.Or(s.Of, s.Name) }
+
+// context is how launches on the shape begin.
+func (s Shape) context() policy.Context { return cmp.Or(s.Context, policy.Cold) }
 
 // shapeNames lists the manifest's shapes in its order.
 func (e *Evidence) shapeNames() []string {
 	var names []string
 	for _, s := range e.Shapes {
-		if !s.Secret {
+		if !s.Secret && s.Context == "" {
 			names = append(names, s.Name)
 		}
 	}

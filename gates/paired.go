@@ -25,7 +25,7 @@ type PairedSpeed struct {
 // gate: disturbed pairs are left out, every kind of input has the same weight, and the control of the
 // run widens the bounds. The parameter below is the error rate of all upper bounds together, and above
 // is the error rate of each single lower bound. The secret shape is left out, because its size differs
-// from run to run. A shape with too few rounds is left out, too.
+// from run to run, and so are launches with a warm cache. A shape with too few rounds is left out, too.
 func PairedSpeeds(e *Evidence, below, above float64) []PairedSpeed {
 	if e.Baseline == nil || e.Candidate == nil {
 		return nil
@@ -36,7 +36,7 @@ func PairedSpeeds(e *Evidence, below, above float64) []PairedSpeed {
 	for _, shape := range e.Shapes {
 		p := PairedSpeed{Shape: shape.Name, Dims: shape.Dims}
 		switch {
-		case shape.Secret:
+		case shape.Secret || shape.Context != "":
 			continue
 		case e.SameCode || slices.Contains(e.SameShapes, shape.Name):
 			p.Same, p.Speed, p.Lower, p.Upper = true, 1, 1, 1

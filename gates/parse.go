@@ -133,7 +133,7 @@ func (e *Evidence) problem() (field, problem string) {
 	if a := e.Abilities; a != nil && !slices.Contains([]Clock{ClockProcess, ClockDevice, ClockHarness}, a.Clock) {
 		return "abilities.clock", "is not a clock that this version knows"
 	}
-	shapes, secret := map[string]bool{}, false
+	shapes, warm, secret := map[string]bool{}, map[string]bool{}, false
 	for i, s := range e.Shapes {
 		if s.Name == "" || shapes[s.Name] {
 			return fmt.Sprintf("shapes[%d].name", i), "is empty or named twice"
@@ -144,7 +144,10 @@ func (e *Evidence) problem() (field, problem string) {
 		if s.Secret && (secret || s.Dims == "") {
 			return fmt.Sprintf("shapes[%d].secret", i), "marks a second secret shape, or one without dims"
 		}
-		shapes[s.Name], secret = true, secret || s.Secret
+		if field := s.wrongContext(); field != "" {
+			return fmt.Sprintf("shapes[%d].%s", i, field), "does not belong to a shape with a warm cache"
+		}
+		shapes[s.Name], warm[s.Name], secret = true, s.Context != "", secret || s.Secret
 	}
 	if field, problem := e.Weights.problem(); problem != "" {
 		return field, problem
@@ -187,7 +190,7 @@ func (e *Evidence) problem() (field, problem string) {
 		}
 	}
 	if p := e.Performance; p != nil {
-		return p.problem(shapes)
+		return p.problem(shapes, warm)
 	}
 	return "", ""
 }
@@ -229,7 +232,8 @@ func (r Rival) problem(shapes map[string]bool) (field, problem string) {
 	return "", ""
 }
 
-func (p *Performance) problem(shapes map[string]bool) (field, problem string) {
+// problem is the first mistake in the rounds. The names of the shapes are known, and which of them are warm.
+func (p *Performance) problem(shapes, warm map[string]bool) (field, problem string) {
 	attempt := 1
 	for i, r := range p.Rounds {
 		field := fmt.Sprintf("performance.rounds[%d]", i)
@@ -247,6 +251,9 @@ func (p *Performance) problem(shapes map[string]bool) (field, problem string) {
 			field := fmt.Sprintf("%s.series[%d]", field, k)
 			if !shapes[s.Shape] {
 				return field + ".shape", fmt.Sprintf("%q is not among the shapes", s.Shape)
+			}
+			if s.Cold && warm[s.Shape] {
+				return field + ".cold", "is set for a shape with a warm cache"
 			}
 			if f, problem := s.problem(); problem != "" {
 				return field + "." + f, problem

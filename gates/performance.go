@@ -136,7 +136,7 @@ func (j *judgement) sameCodeAdvice() facts.Advice {
 func firstShape(e *Evidence) string {
 	for _, s := range e.Shapes {
 		if !s.Secret {
-			return s.Name
+			return s.Listed()
 		}
 	}
 	return "NAME"
@@ -217,7 +217,9 @@ func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown
 			return nil
 		}
 		unknown = append(unknown, g.Shapes.Unknown(names)...)
-		return g.Shapes.Pick(names)
+		picked := inContexts(g.Shapes.Pick(names), g.Context)
+		unknown = append(unknown, e.notTimed(picked)...)
+		return picked
 	}
 	targets, guards := pick(gate.Target), pick(gate.Guard)
 	for _, s := range e.Shapes {

@@ -15,7 +15,7 @@ func (c *comparison) rows() []Comparison {
 		base, cand := describe(s.samples.baseline), describe(s.samples.candidate)
 		base.P50, cand.P50 = round(s.samples.time(s.samples.baselineTimes)), round(s.samples.time(s.samples.candidateTimes))
 		row := Comparison{
-			Shape: s.shape.Name, Dims: s.shape.Dims, Secret: s.shape.Secret, Role: s.role, Goal: s.goalText(), Status: s.status,
+			Shape: s.shape.Name, Dims: s.shape.Dims, Secret: s.shape.Secret, Of: s.shape.Of, Context: s.shape.Context, Role: s.role, Goal: s.goalText(), Status: s.status,
 		}
 		// A shape that was never timed has no times: zeros would read as some.
 		if base.P50 > 0 {

@@ -36,7 +36,7 @@ func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	var names []string
 	var asked *policy.Goal // of the first of them
 	for _, g := range settled {
-		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Secret: g.shape.Secret, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
+		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Secret: g.shape.Secret, Of: g.shape.Of, Context: g.shape.Context, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
 		if asksGain(g.goal) {
 			row.Status = Failed
 			asked, names = cmp.Or(asked, g.goal), append(names, g.shape.Label())

@@ -42,7 +42,7 @@ func lacksExplanation(rule *policy.Rule, e *Evidence) bool {
 
 // differs reports whether a shape that can be profiled has a proven difference, or misses its goal.
 func (c *Comparison) differs() bool {
-	if c.Secret || c.Same || c.Baseline == nil || c.Candidate == nil || !c.Speedup.Known() || c.Speedup.Lower == nil {
+	if c.Secret || c.Context != "" || c.Same || c.Baseline == nil || c.Candidate == nil || !c.Speedup.Known() || c.Speedup.Lower == nil {
 		return false
 	}
 	return c.slower() || *c.Speedup.Lower > 0 || c.Status == Failed

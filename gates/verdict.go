@@ -237,6 +237,8 @@ type Comparison struct {
 	Shape     string         `json:"shape"`
 	Dims      string         `json:"dims,omitempty"`
 	Secret    bool           `json:"secret,omitempty"` // the size was drawn for the run: see Shape
+	Of        string         `json:"of,omitempty"`     // the manifest's name of a shape in one more context: see Shape
+	Context   policy.Context `json:"context,omitempty"`
 	Role      Role           `json:"role"`
 	Goal      string         `json:"goal,omitempty"`
 	Status    Status         `json:"status"`

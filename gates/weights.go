@@ -44,7 +44,7 @@ func (w *Weights) problem() (field, problem string) {
 
 // of is the launches per step of a shape; 0 where it has no weight.
 func (w *Weights) of(shape Shape) float64 {
-	if w == nil || shape.Secret {
+	if w == nil || shape.Secret || shape.Context != "" {
 		return 0
 	}
 	return w.Launches[shape.Name]

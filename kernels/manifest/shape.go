@@ -76,6 +76,15 @@ func ParseDims(text string, like Dims) (Dims, error) {
 type Shape struct {
 	Name string `json:"name"`
 	Dims Dims   `json:"dims"`
+	// Warm says that launches on it find their arguments in the cache. No manifest has such a shape: a runner times it in addition,
+	// and the name says so after a colon.
+	Warm bool `json:"warm,omitempty"`
+}
+
+// Listed returns the name by which the manifest lists the shape.
+func (s Shape) Listed() string {
+	name, _, _ := strings.Cut(s.Name, ":")
+	return name
 }
 
 func (s Shape) String() string { return s.Name + " (" + s.Dims.String() + ")" }

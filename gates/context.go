@@ -1,0 +1,73 @@
+package gates
+
+import (
+	"slices"
+
+	"github.com/kernelgate/kernelgate/policies/policy"
+)
+
+// A goal may ask for launches with a warm cache, in addition to cold ones or in place of them. Each shape is then timed once for
+// each context, and every context is a shape of its own in the evidence and in the verdict: "mission" is cold, and "mission:warm"
+// is warm.
+
+// inContexts returns the names under which the shapes are timed for a goal.
+func inContexts(shapes []string, asked policy.Contexts) []string {
+	var names []string
+	for _, name := range shapes {
+		if asked.Has(policy.Cold) {
+			names = append(names, name)
+		}
+		if asked.Has(policy.Warm) {
+			names = append(names, Shape{Name: name}.In(policy.Warm).Name)
+		}
+	}
+	return names
+}
+
+// notTimed returns the names that the evidence has no shape for.
+func (e *Evidence) notTimed(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(e.Shapes, func(s Shape) bool { return s.Name == name })
+	})
+}
+
+// InContexts returns the shapes of a manifest, and after each of them the same shape in every further context that a rule asks for.
+func InContexts(rule *policy.Rule, shapes []Shape) []Shape {
+	gate := rule.Gates.Performance
+	if gate == nil {
+		return shapes
+	}
+	var names, asked []string
+	for _, s := range shapes {
+		names = append(names, s.Name)
+	}
+	for _, goal := range gate.Goals() {
+		if goal.PerShape() {
+			asked = append(asked, inContexts(goal.Shapes.Pick(names), goal.Context)...)
+		}
+	}
+	var all []Shape
+	for _, s := range shapes {
+		all = append(all, s)
+		if warm := s.In(policy.Warm); slices.Contains(asked, warm.Name) {
+			all = append(all, warm)
+		}
+	}
+	return all
+}
+
+// wrongContext returns the field of a shape that contradicts its context.
+func (s Shape) wrongContext() string {
+	listed := Shape{Name: s.Of}
+	switch {
+	case s.Of == "" && s.Context == "":
+		return ""
+	case s.Context != policy.Warm:
+		return "context"
+	case s.Name != listed.In(s.Context).Name:
+		return "of"
+	case s.Secret:
+		return "secret"
+	}
+	return ""
+}
