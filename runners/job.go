@@ -186,7 +186,7 @@ func (j Job) SameShapes(e *gates.Evidence) []string {
 // and not the secret one.
 func (j Job) serving(side Side, b *gates.Build, s gates.Shape, device gates.Device) *gates.Build {
 	if !s.Secret {
-		return b.Serving(s.Name)
+		return b.Serving(s.Listed())
 	}
 	m := j.Of(side)
 	arch := ""
@@ -319,7 +319,8 @@ func (j Job) ShapeNames() []string {
 	return names
 }
 
-// ShapesOnRecord returns the same shapes as evidence stores them, with the minimal work of each.
+// ShapesOnRecord returns the same shapes as evidence stores them, with the minimal work of each, in every context that the rule
+// asks for.
 func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
 	var shapes []gates.Shape
 	for _, s := range j.supported() {
@@ -329,7 +330,7 @@ func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
 		}
 		shapes = append(shapes, shape)
 	}
-	return shapes, nil
+	return gates.InContexts(j.Rule(), shapes), nil
 }
 
 func (j Job) onRecord(s manifest.Shape) (gates.Shape, error) {

@@ -18,6 +18,8 @@ type ModeInfo struct {
 	Architectures bool
 	// Assembler says that a source can make an assembler read a file, whose name need not be in the source.
 	Assembler bool
+	// Warm says that launches can begin with a warm cache, and otherwise begin with a cold one.
+	Warm bool
 	gates.Abilities
 }
 
@@ -31,7 +33,7 @@ var modes = []ModeInfo{
 		},
 	},
 	{
-		Mode: manifest.ModeCUDA, Device: gates.DeviceGPU, Label: GPULabel, Architectures: true,
+		Mode: manifest.ModeCUDA, Device: gates.DeviceGPU, Label: GPULabel, Architectures: true, Warm: true,
 		Abilities: gates.Abilities{
 			Clock: gates.ClockDevice, SingleLaunches: true, Disassembly: true, Profiler: true,
 			Sanitizers: policy.Sanitizers(),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -159,8 +160,12 @@ func (j Job) timedWork() []work {
 		return nil
 	}
 	var all []work
-	for _, name := range gates.TimedShapes(j.Rule(), &gates.Evidence{Shapes: shapes}) {
-		s, _ := j.Manifest.Shape(name)
+	timed := gates.TimedShapes(j.Rule(), &gates.Evidence{Shapes: shapes})
+	for _, named := range shapes {
+		if !slices.Contains(timed, named.Name) {
+			continue
+		}
+		s, _ := j.Manifest.Shape(named.Listed())
 		if w, err := j.workOf(s.Dims); err == nil {
 			all = append(all, w)
 		}
@@ -215,12 +220,11 @@ func (j Job) SecretOnRecord(dims manifest.Dims) (gates.Shape, error) {
 func (j Job) TimedShapes(e *gates.Evidence) ([]manifest.Shape, error) {
 	var shapes []manifest.Shape
 	for _, name := range gates.TimedShapes(j.Rule(), e) {
-		i := slices.IndexFunc(e.Shapes, func(s gates.Shape) bool { return s.Name == name })
-		if !e.Shapes[i].Secret {
-			s, _ := j.Manifest.Shape(name)
+		if s, ok := j.Timed(e.Shapes, name); ok {
 			shapes = append(shapes, s)
 			continue
 		}
+		i := slices.IndexFunc(e.Shapes, func(s gates.Shape) bool { return s.Name == name })
 		dims, err := manifest.ParseDims(e.Shapes[i].Dims, j.Manifest.Shapes[0].Dims)
 		if err != nil {
 			return nil, fmt.Errorf("reading the size of the secret shape: %w", err)
@@ -228,4 +232,15 @@ func (j Job) TimedShapes(e *gates.Evidence) ([]manifest.Shape, error) {
 		shapes = append(shapes, manifest.Shape{Name: name, Dims: dims})
 	}
 	return shapes, nil
+}
+
+// Timed returns the shape of the manifest that evidence lists under this name. ok is false if there is none.
+func (j Job) Timed(listed []gates.Shape, name string) (shape manifest.Shape, ok bool) {
+	i := slices.IndexFunc(listed, func(s gates.Shape) bool { return s.Name == name && !s.Secret })
+	if i < 0 {
+		return shape, false
+	}
+	shape, ok = j.Manifest.Shape(listed[i].Listed())
+	shape.Name, shape.Warm = name, listed[i].Context == policy.Warm
+	return shape, ok
 }

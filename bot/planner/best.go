@@ -34,7 +34,7 @@ func (s *survey) faster(ctx context.Context, job runners.Job) ([]plan.Faster, er
 	var shapes []highwater.Shape
 	for _, name := range gates.TimedShapes(job.Rule(), &gates.Evidence{Shapes: known}) {
 		for _, k := range known {
-			if k.Name == name {
+			if k.Name == name && k.Context == "" {
 				shapes = append(shapes, highwater.Shape{Name: name, Dims: k.Dims})
 			}
 		}

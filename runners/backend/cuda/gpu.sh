@@ -2,7 +2,7 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals, spaces and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs weights
+# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs warm recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs weights
 # ONLY='stage6_.*' leaves out the checks of other names.
 # The step pairs explains pairs of kernels that this repository does not have: PAIRS names their folder, see docs/why.md.
 set -uo pipefail
@@ -133,6 +133,7 @@ for step in $steps; do
   cheats) (cd runners/backend/cuda && ../../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|NextOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
   # Launches of a batch that share work, and an honest kernel for comparison.
   lone) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/lone ../../../bin/gpu/cuda.test -test.v -test.run "(SharedWork|UnearnedGains)OnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
+  warm) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/warm ../../../bin/gpu/cuda.test -test.v -test.run WarmOnGPU -test.timeout 300s) | grep -vE '^ *===' || failed=1 ;;
   recorded) (cd runners/backend/cuda && ../../../bin/gpu/cuda.test -test.v -test.run RecordedOnGPU -test.timeout 300s) | grep -vE '^ *===' || failed=1 ;;
   inputs) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/inputs ../../../bin/gpu/cuda.test -test.v -test.run GatherOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # References in Python, on the host and on the GPU.

@@ -241,7 +241,7 @@ func (b *Backend) uncovered(cases []worker.Case, timed []manifest.Shape, failure
 	k := b.kinds[runners.Candidate]
 	all := slices.Clone(cases)
 	for _, s := range timed {
-		_, named := b.job.Manifest.Shape(s.Name)
+		_, named := b.job.Manifest.Shape(s.Listed())
 		all = append(all, worker.Case{Case: runners.Case{Shape: s, Distribution: distribution.Normal, Secret: !named}})
 	}
 	i := max(0, slices.IndexFunc(all, func(c worker.Case) bool {

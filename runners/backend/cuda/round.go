@@ -157,7 +157,7 @@ func (b *Backend) roundRequest(ctx context.Context, gate *policy.PerformanceGate
 	request.Separation = gates.SeparationOf(b.job.Rule().Gates.Correctness)
 	request.Distributions = distribution.Random(b.job.Rule().Gates.Correctness.Distributions)
 	for _, shape := range shapes {
-		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[shape.Name]), Kinds: b.job.TimedKinds(shape.Name)})
+		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[shape.Name]), Kinds: b.job.TimedKinds(shape.Listed())})
 	}
 	return request, nil
 }

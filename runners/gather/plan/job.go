@@ -51,7 +51,7 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	if text == nil {
 		return job, p.provenance(ctx, &job) // the change removes what nobody could read
 	}
-	if err := errors.Join(checkShapes(job), checkWeights(job, isNew), checkRecordings(job)); err != nil {
+	if err := errors.Join(checkShapes(job), checkAbilities(job, isNew), checkRecordings(job)); err != nil {
 		return job, err
 	}
 	err = p.sides(ctx, &job, rev, isNew)

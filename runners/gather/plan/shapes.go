@@ -29,28 +29,60 @@ func checkShapes(job runners.Job) error {
 	return nil
 }
 
-// checkWeights refuses a policy that asks for a weighted speedup of a kernel whose manifest has no weights.
-// A new kernel has no speedup.
-func checkWeights(job runners.Job, isNew bool) error {
+// checkAbilities refuses a policy that asks for something that the kernel cannot have. A new kernel has no speedup, so it needs
+// no weights.
+func checkAbilities(job runners.Job, isNew bool) error {
 	rule := job.Rule()
+	var wrong []string
+	for _, u := range Unmet(rule, job.Manifest) {
+		if !isNew || u.Field != weightedField(rule.Gates.Performance) {
+			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s", job.PolicyFile, rule.Name, u.Field, u.Why))
+		}
+	}
+	if len(wrong) > 0 {
+		return usage.Errorf("%s", strings.Join(wrong, "\n"))
+	}
+	return nil
+}
+
+// An Unmeetable key of a policy asks for something that a kernel cannot have.
+type Unmeetable struct{ Field, Why string }
+
+// Unmet returns the keys of a rule that ask for something that a kernel with this manifest cannot have.
+func Unmet(rule *policy.Rule, m *manifest.Manifest) []Unmeetable {
 	gate := rule.Gates.Performance
-	if isNew || gate == nil || gate.Weighted() == nil || job.Manifest.Weights != nil {
+	if gate == nil {
 		return nil
 	}
-	return usage.Errorf("%s: rule %s: gates.%s: %s", job.PolicyFile, rule.Name, weightedField(gate), LacksWeights(job.Manifest.Name))
-}
-
-// LacksWeights says that a kernel has no weights, and how to get them.
-func LacksWeights(kernel string) string {
-	return fmt.Sprintf("the manifest of %s has no weights on the base branch (add them there: kernelgate weights TRACE --kernel %s reads them from a trace of a profiler)", kernel, kernel)
-}
-
-// weightedField is the key of the goal that asks for a weighted speedup.
-func weightedField(gate *policy.PerformanceGate) string {
-	if gate.Target == gate.Weighted() {
-		return "performance.target.weighted"
+	var all []Unmeetable
+	if field := weightedField(gate); field != "" && m.Weights == nil {
+		all = append(all, Unmeetable{field, fmt.Sprintf("the manifest of %s has no weights on the base branch (add them there: kernelgate weights TRACE --kernel %s reads them from a trace of a profiler)", m.Name, m.Name)})
 	}
-	return "performance.guard.weighted"
+	if field := warmField(gate); field != "" && !runners.ModeOf(m).Warm {
+		all = append(all, Unmeetable{field, fmt.Sprintf("launches of %s (mode %s) cannot be timed with a warm cache: only mode cuda empties and fills it (delete warm, or write a rule for this kernel)", m.Name, m.Mode)})
+	}
+	return all
+}
+
+// weightedField is the key of the goal that asks for a weighted speedup, or "".
+func weightedField(gate *policy.PerformanceGate) string {
+	return fieldOf(gate, "weighted", func(g *policy.Goal) bool { return g.Weighted != nil })
+}
+
+// warmField is the key of the goal that asks for a warm cache, or "".
+func warmField(gate *policy.PerformanceGate) string {
+	return fieldOf(gate, "context", func(g *policy.Goal) bool { return g.Context.Has(policy.Warm) })
+}
+
+// fieldOf is a key of the first goal that asks for something, or "".
+func fieldOf(gate *policy.PerformanceGate, key string, asks func(*policy.Goal) bool) string {
+	switch {
+	case gate.Target != nil && asks(gate.Target):
+		return "performance.target." + key
+	case gate.Guard != nil && asks(gate.Guard):
+		return "performance.guard." + key
+	}
+	return ""
 }
 
 // checkLimits refuses a policy that names shapes that one of the sides cannot run. No evidence could

@@ -72,3 +72,11 @@ func TestWeightsMissing(t *testing.T) {
 		t.Errorf("a new kernel: %v", err)
 	}
 }
+
+// A goal for launches with a warm cache is refused before anything is built, for a kernel that runs where nobody fills a cache.
+func TestWarmNeedsCUDA(t *testing.T) {
+	r := newTree(t)
+	base := r.commit(with(map[string]string{".github/kernelgate.yaml": edited(t, weightedPolicy, "weighted:", "context: warm, speedup:")}))
+	_, err := r.plan(plan.Options{Base: base, Head: base}).Job(t.Context(), "k")
+	wantMistake(t, err, "rule default: gates.performance.target.context: launches of scale (mode cpu) cannot be timed with a warm cache: only mode cuda empties and fills it")
+}

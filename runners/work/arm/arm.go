@@ -82,8 +82,8 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 		timed = gates.TimedShapes(rule, &gates.Evidence{Shapes: known})
 	}
 	for _, name := range timed {
-		shape, ok := job.Manifest.Shape(name)
-		if !ok || !slices.Contains(same.ShapeNames(), name) {
+		shape, ok := same.Timed(known, name)
+		if !ok {
 			return nil, usage.Errorf("%s cannot be timed on the shape %q (its baseline takes %s)", job.Manifest.Name, name, strings.Join(same.ShapeNames(), ", "))
 		}
 		b.shapes = append(b.shapes, shape)
@@ -118,17 +118,9 @@ func (b *Bench) Guards() map[string]float64 {
 	if gate.Guard == nil || gate.Guard.Ratio() <= 0 {
 		return nil
 	}
-	var all []string
-	for _, s := range b.job.Manifest.Shapes {
-		all = append(all, s.Name)
-	}
-	var targets []string
-	if gate.Target != nil && gate.Target.PerShape() {
-		targets = gate.Target.Shapes.Pick(all)
-	}
 	limits := map[string]float64{}
 	for _, s := range b.shapes {
-		if slices.Contains(gate.Guard.Shapes.Pick(all), s.Name) && !slices.Contains(targets, s.Name) {
+		if b.asks(gate.Guard, s) && !b.asks(gate.Target, s) {
 			limits[s.Name] = gate.Guard.Ratio()
 		}
 	}
@@ -141,17 +133,25 @@ func (b *Bench) Goals() map[string]float64 {
 	if target == nil || target.Ratio() <= 0 {
 		return nil
 	}
-	var all []string
-	for _, s := range b.job.Manifest.Shapes {
-		all = append(all, s.Name)
-	}
 	goals := map[string]float64{}
 	for _, s := range b.shapes {
-		if slices.Contains(target.Shapes.Pick(all), s.Name) {
+		if b.asks(target, s) {
 			goals[s.Name] = target.Ratio()
 		}
 	}
 	return goals
+}
+
+// asks reports whether a goal is about a shape.
+func (b *Bench) asks(g *policy.Goal, s manifest.Shape) bool {
+	if g == nil || !g.PerShape() {
+		return false
+	}
+	context := policy.Cold
+	if s.Warm {
+		context = policy.Warm
+	}
+	return g.Context.Has(context) && slices.Contains(g.Shapes.Pick(b.job.Manifest.ShapeNames()), s.Listed())
 }
 
 // An Arm is one candidate on the bench. Its methods may not be called at the same time.

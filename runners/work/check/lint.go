@@ -253,25 +253,21 @@ func (p policyText) shapes(manifests []*manifest.Manifest) error {
 				}
 			}
 		}
-		mistakes = append(mistakes, p.weights(r, manifests)...)
+		mistakes = append(mistakes, p.unmet(r, manifests)...)
 	}
 	return errors.Join(mistakes...)
 }
 
-// weights finds the kernels of a rule that asks for a weighted speedup whose manifests have no weights.
-func (p policyText) weights(r policy.Rule, manifests []*manifest.Manifest) (mistakes []error) {
-	gate := r.Gates.Performance
-	if gate == nil || gate.Weighted() == nil {
-		return nil
-	}
-	field := "gates.performance.target.weighted"
-	if gate.Target != gate.Weighted() {
-		field = "gates.performance.guard.weighted"
-	}
-	line, column := strict.PlaceOf(p.text, strings.Split(field, ".")...)
+// unmet finds the kernels that cannot have what a rule asks for.
+func (p policyText) unmet(r policy.Rule, manifests []*manifest.Manifest) (mistakes []error) {
 	for _, m := range manifests {
-		if m.Weights == nil && p.policy.MayApply(r.Name, m.Name) {
-			mistakes = append(mistakes, fmt.Errorf("%s:%d:%d: %s: rule %s: %s", p.file, line, column, field, r.Name, plan.LacksWeights(m.Name)))
+		if !p.policy.MayApply(r.Name, m.Name) {
+			continue
+		}
+		for _, u := range plan.Unmet(&r, m) {
+			field := "gates." + u.Field
+			line, column := strict.PlaceOf(p.text, strings.Split(field, ".")...)
+			mistakes = append(mistakes, fmt.Errorf("%s:%d:%d: %s: rule %s: %s", p.file, line, column, field, r.Name, u.Why))
 		}
 	}
 	return mistakes

@@ -49,7 +49,7 @@ func Load(c *driver.Context, s *driver.Stream, image []byte) (*Oracle, error) {
 		return nil, fmt.Errorf("loading the judge's own kernels: %w", err)
 	}
 	o := &Oracle{ctx: c, stream: s, kernels: map[string]*driver.Function{}, uploaded: map[recordedInput]driver.Buffer{}}
-	for _, name := range []string{"find_maxima", "draw", "write_scales", "widen", "scatter", "untouched", "compare", "gather"} {
+	for _, name := range []string{"find_maxima", "draw", "write_scales", "widen", "scatter", "fill_cache", "untouched", "compare", "gather"} {
 		if o.kernels[name], err = module.Function(name); err != nil {
 			return nil, fmt.Errorf("loading the judge's own kernels: %w", err)
 		}
@@ -100,6 +100,15 @@ func (o *Oracle) NewPlaces(addresses []driver.DevicePtr) (Places, error) {
 // Slice is some neighbours of the table.
 func (p Places) Slice(from, count int) Places {
 	return Places{p.table.Slice(8*int64(from), 8*int64(count)), count}
+}
+
+// FillCache reads the first bytes of every place, so that the L2 cache has them, as far as it has room.
+func (o *Oracle) FillCache(at Places, bytes int) error {
+	const sector = 32
+	if err := o.run("fill_cache", bytes/sector, at.count, new(driver.Args).Uint64(uint64(bytes)).Pointer(at.table.Ptr)); err != nil {
+		return fmt.Errorf("filling the cache: %w", err)
+	}
+	return o.stream.Synchronize()
 }
 
 // free gives the table back.

@@ -208,7 +208,26 @@ func (p *Process) Run(problem, first, count int, cold bool) (time.Duration, erro
 // RunAlone launches in the first warm slots from a cold cache, and then once in the single slot,
 // which the side cannot reach before. It returns the time of that launch.
 func (p *Process) RunAlone(problem, warm int) (time.Duration, error) {
-	a, err := p.ask(request{Run: &run{Problem: problem, Count: warm, Single: true}})
+	a, err := p.ask(request{Run: &run{Problem: problem, Count: warm, Flush: true, Single: true}})
+	return time.Duration(a.Nanos), err
+}
+
+// Empty is Ready, and empties the caches. The caller can then fill the L2 cache, for RunFilled or
+// RunFilledAlone.
+func (p *Process) Empty(problem int, reset bool) error {
+	_, err := p.ask(request{Ready: &ready{Problem: problem, Reset: reset, Flush: true}})
+	return err
+}
+
+// RunFilled launches in the first slots, and returns the time between two events around the launches.
+func (p *Process) RunFilled(problem, count int) (time.Duration, error) {
+	a, err := p.ask(request{Run: &run{Problem: problem, Count: count, Filled: true}})
+	return time.Duration(a.Nanos), err
+}
+
+// RunFilledAlone launches in the single slot, and returns the time of the launch.
+func (p *Process) RunFilledAlone(problem int) (time.Duration, error) {
+	a, err := p.ask(request{Run: &run{Problem: problem, Single: true}})
 	return time.Duration(a.Nanos), err
 }
 

@@ -67,7 +67,8 @@ type Problem struct {
 // ready asks the side to do everything that precedes a sample.
 type ready struct {
 	Problem int  `json:"problem"`
-	Reset   bool `json:"reset"` // discard the state that earlier launches left
+	Reset   bool `json:"reset"`           // discard the state that earlier launches left
+	Flush   bool `json:"flush,omitempty"` // and empty the caches
 }
 
 // run asks for launches in neighbouring slots.
@@ -78,6 +79,9 @@ type run struct {
 	// Flush empties the caches first. The flush keeps the GPU busy until the launches are queued,
 	// so that the measured time includes no pause between two calls of the host.
 	Flush bool `json:"flush"`
+	// Filled means that the judge has filled the cache. The launches are queued before the GPU starts,
+	// which a flush would otherwise allow.
+	Filled bool `json:"filled,omitempty"`
 	// Single times one more launch, in the single slot of the problem's set, after the others have
 	// finished.
 	Single bool `json:"single,omitempty"`

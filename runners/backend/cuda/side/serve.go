@@ -311,6 +311,11 @@ func (s *server) ready(r ready) error {
 			return err
 		}
 	}
+	if r.Flush {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
 	return kernel.Wait()
 }
 
@@ -327,7 +332,20 @@ func (s *server) run(r run) (time.Duration, error) {
 			return 0, err
 		}
 	}
+	if r.Filled {
+		if err := s.holdBack(); err != nil {
+			return 0, err
+		}
+	}
 	return s.between(launch)
+}
+
+// holdBack lets the GPU wait until everything is queued, so that the measured time includes no pause of the host.
+func (s *server) holdBack() error {
+	if s.gate == nil {
+		return nil
+	}
+	return s.gate.Close(s.stream)
 }
 
 // flush queues the work that empties the caches.

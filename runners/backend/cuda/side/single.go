@@ -19,8 +19,10 @@ type singleSlot struct {
 // either, and the kernel must do all of the work between the two events.
 func (s *server) runAlone(r run) (took time.Duration, err error) {
 	p := s.problems[r.Problem]
-	if err := s.flush(); err != nil {
-		return 0, err
+	if r.Flush {
+		if err := s.flush(); err != nil {
+			return 0, err
+		}
 	}
 	if err := all(p.launches[:r.Count]); err != nil {
 		return 0, err
@@ -36,11 +38,8 @@ func (s *server) runAlone(r run) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Everything is queued before the GPU starts, so that the time includes no pause of the host.
-	if s.gate != nil {
-		if err := s.gate.Close(s.stream); err != nil {
-			return 0, err
-		}
+	if err := s.holdBack(); err != nil {
+		return 0, err
 	}
 	if took, err = s.between(launch); err != nil {
 		return 0, err

@@ -17,6 +17,9 @@ func fittingBatch(batch, bytes int, memory uint64) int {
 	return min(batch, max(1, int(min(memory/2/copies/uint64(max(bytes, 1)), uint64(batch)))))
 }
 
+// warmBatch is how many launches of a batch have room in half of the L2 cache; at least one.
+func warmBatch(batch, bytes, l2 int) int { return min(batch, max(1, l2/2/max(bytes, 1))) }
+
 // maxKept bounds the memory for outputs that wait for the reference.
 const maxKept = 4 << 30
 

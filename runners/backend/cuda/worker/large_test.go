@@ -27,3 +27,13 @@ func TestFittingBatch(t *testing.T) {
 		t.Error("small outputs are kept, and large ones are not")
 	}
 }
+
+// A batch with a warm cache never takes more than half of the cache, and a launch is always possible.
+func TestWarmBatch(t *testing.T) {
+	const l2 = 50 << 20
+	for _, c := range []struct{ batch, bytes, want int }{{32, 64 << 10, 32}, {32, 4 << 20, 6}, {32, 26 << 20, 1}, {1, 4 << 20, 1}, {8, 0, 8}} {
+		if got := warmBatch(c.batch, c.bytes, l2); got != c.want {
+			t.Errorf("%d launches of %d KiB: %d, want %d", c.batch, c.bytes>>10, got, c.want)
+		}
+	}
+}

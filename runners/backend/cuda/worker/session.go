@@ -42,6 +42,7 @@ type session struct {
 	sides      map[rune]*side.Process
 	spent      gates.Spent
 	memory     uint64 // of the GPU
+	l2         int    // bytes of its cache
 }
 
 const maxPadding = 64 << 20
@@ -111,7 +112,7 @@ func (s *session) open(c *driver.Context) error {
 	if err != nil {
 		return err
 	}
-	s.memory, s.sms = p.TotalMemory, p.SMs
+	s.memory, s.l2, s.sms = p.TotalMemory, p.L2Bytes, p.SMs
 	s.manifest, s.candidate, s.baseline = s.manifest.On(s.sms), s.candidate.On(s.sms), s.baseline.On(s.sms)
 	if library, err := nvml.Open(); err == nil {
 		if gpu, err := library.DeviceByPCI(p.PCIBusID); err == nil {
