@@ -229,6 +229,10 @@ func FuzzTarball(f *testing.F) {
 	f.Add(archive(f, entry{Header: tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}}, file("a.c", "x")))
 	f.Add(archive(f, entry{Header: tar.Header{Name: strings.Repeat("n", 150), Format: tar.FormatGNU}, text: "x"}))
 	f.Add(zipped(f, archive(f, file("./a.c", "x"))))
+	f.Add(archive(f, file("a", "x"), file("a/b.c", "y")))
+	f.Add(archive(f, file("sub/../../a.c", "x")))
+	f.Add(archive(f, file(`a\b.c`, "x")))
+	f.Add(archive(f, file("a.c", "\xff")))
 	f.Add(sparsePAX(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		checkTaken(t, data)
