@@ -8,7 +8,7 @@ import (
 )
 
 // hacks are programs of classes that post-mortems of kernel benchmarks describe, and that no other test here has. Each looks like a
-// kernel that needs no time, and says names the defence that stops it. SECURITY.md lists all classes with their tests.
+// kernel that needs no time. The verdict of each quotes the defence that stops it. SECURITY.md lists all classes with their tests.
 var hacks = []struct {
 	name, before, body, says string
 }{
