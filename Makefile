@@ -92,7 +92,7 @@ screenshots: setup ## take the pictures of the documents from the demo
 # Error rates, speeds and sizes; speeds are ratios within one run.
 bench: ## measure error rates, speeds and sizes
 	KERNELGATE_LONG=yes go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
-	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/host/checkout ./runners/tensor ./runners/host/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/jobs ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/host/checkout ./runners/tensor ./runners/host/sandbox ./runners/build/toolchain ./bot/github/webhook ./bot/store/journal ./bot/store/jobs ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s

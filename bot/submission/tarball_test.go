@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -219,25 +220,71 @@ func TestTarballBombIsCheap(t *testing.T) {
 	}
 }
 
-// FuzzTarball checks that whatever is taken is plain files below the folder, within the limits.
+// FuzzTarball checks that whatever is taken is plain files below the folder, within the limits, and that the same
+// files are taken from the archive compressed and packed again. Headers get the right checksums, without which
+// the library reads nothing else of them.
 func FuzzTarball(f *testing.F) {
 	f.Add(archive(f, file("a.c", "x"), file("sub/b.h", "y")))
+	f.Add(archive(f, entry{Header: tar.Header{Name: "sub/", Typeflag: tar.TypeDir}}, file("./sub/b.h", "y")))
+	f.Add(archive(f, entry{Header: tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}}, file("a.c", "x")))
+	f.Add(archive(f, entry{Header: tar.Header{Name: strings.Repeat("n", 150), Format: tar.FormatGNU}, text: "x"}))
 	f.Add(zipped(f, archive(f, file("./a.c", "x"))))
+	f.Add(archive(f, file("a", "x"), file("a/b.c", "y")))
+	f.Add(archive(f, file("sub/../../a.c", "x")))
+	f.Add(archive(f, file(`a\b.c`, "x")))
+	f.Add(archive(f, file("a.c", "\xff")))
 	f.Add(sparsePAX(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		files, err := unpack(packed(data))
-		if err != nil {
-			return
+		checkTaken(t, data)
+		checkTaken(t, checksummed(data))
+	})
+}
+
+// checkTaken unpacks an archive in three forms.
+func checkTaken(t *testing.T, data []byte) {
+	files, err := unpack(packed(data))
+	if err != nil {
+		return
+	}
+	bytes := 0
+	for name, text := range files {
+		bytes += len(text)
+		if !filepath.IsLocal(name) || path.Clean(name) != name || strings.ContainsAny(name, "\\\n\x00") || !utf8.ValidString(name) || !utf8.ValidString(text) {
+			t.Errorf("%q is taken", name)
 		}
-		bytes := 0
-		for name, text := range files {
-			bytes += len(text)
-			if !filepath.IsLocal(name) || path.Clean(name) != name || strings.ContainsAny(name, "\\\n\x00") || !utf8.ValidString(name) || !utf8.ValidString(text) {
-				t.Errorf("%q is taken", name)
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			if _, both := files[folder]; both {
+				t.Errorf("%q is a file and a folder", folder)
 			}
 		}
-		if len(files) == 0 || len(files) > maxFiles || bytes > maxBytes {
-			t.Errorf("%d files with %d bytes are taken", len(files), bytes)
+	}
+	if len(files) == 0 || len(files) > maxFiles || bytes > maxBytes {
+		t.Errorf("%d files with %d bytes are taken", len(files), bytes)
+	}
+	var entries []entry
+	for name, text := range files {
+		entries = append(entries, file(name, text))
+	}
+	for form, again := range map[string][]byte{"compressed": zipped(t, data), "packed again": archive(t, entries...)} {
+		if form == "compressed" && data[0] == 0x1f {
+			continue // it was compressed already
 		}
-	})
+		if got, err := unpack(packed(again)); err != nil || !maps.Equal(got, files) {
+			t.Errorf("%s it is %q (%v), want %q", form, got, err, files)
+		}
+	}
+}
+
+// checksummed writes the right checksum into what would be a header, and the end of an archive behind it.
+func checksummed(data []byte) []byte {
+	const block = 512
+	data = append(bytes.Clone(data), make([]byte, 2*block+(block-len(data)%block)%block)...)
+	for at := 0; at < len(data)-2*block; {
+		copy(data[at:], edited(data[at:at+block], func([]byte) {}))
+		size, err := strconv.ParseInt(strings.Trim(string(data[at+124:at+136]), " \x00"), 8, 32)
+		if at += block; err == nil && size >= 0 {
+			at += (int(size) + block - 1) / block * block
+		}
+	}
+	return data
 }
