@@ -142,7 +142,7 @@ for step in $steps; do
   # Triton kernels of a Python package, with decorators, several functions and helpers.
   tritonpkg) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/tritonpkg ../../../bin/gpu/cuda.test -test.v -test.run "TritonPackageOnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # The examples that need a GPU, each with its honest and its wrong change.
-  examples) for example in softmax-cuda matmul-tma sum-steps walsh-loop layernorm-triton; do
+  examples) for example in softmax-cuda matmul-tma sum-steps walsh-loop norm-sequence layernorm-triton; do
       for change in faster wrong; do
         repo=$results/example-$example-$change want=PASS
         if [ $change = wrong ]; then want="DEFER correctness"; fi
@@ -150,7 +150,11 @@ for step in $steps; do
         git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
         cp -r "examples/$example" "$repo" && git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m base &&
           "${git[@]}" checkout --quiet -b $change && "${git[@]}" apply "changes/$change.patch" && "${git[@]}" commit --quiet -am $change || failed=1
-        (cd "$repo" && expect "$want" "example_${example}_$change") || failed=1
+        if [ $example = norm-sequence ]; then # the kernel alone, and between its neighbours
+          for kernel in rms_norm rms_norm_in_layer; do (cd "$repo" && expect "$want" "example_${example}_${change}_$kernel" $kernel) || failed=1; done
+        else
+          (cd "$repo" && expect "$want" "example_${example}_$change") || failed=1
+        fi
       done
     done ;;
   # How long a whole check of kernels of common kinds takes, with the default policy and everything compiled before.
