@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 func TestOneLine(t *testing.T) {
@@ -23,6 +25,33 @@ func TestOneLine(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
+	}
+}
+
+// A verdict that hangs on all launches of a step is not told by the figure of a shape.
+func TestOneLineOfAStep(t *testing.T) {
+	for name, want := range map[string]string{
+		"weighted-pass":  "PASS sdpa_fp8: +6.6_% [+6.1_%,_+7.1_%] on all launches of a step",
+		"weighted-defer": "DEFER (too-slow) sdpa_fp8: +6.6_% [+6.1_%,_+7.1_%] on all launches of a step, goal speedup ≥_+10_%",
+		"weighted-info":  "PASS sdpa_fp8: +16.1_% [+15.7_%,_+16.4_%] on mission",
+	} {
+		if got := strings.ReplaceAll(OneLine(weighted()[name]), string(nbsp), "_"); got != want {
+			t.Errorf("%s: got  %s\nwant %s", name, got, want)
+		}
+	}
+}
+
+// The steps to pass name the sum where the reason of the verdict is a shape.
+func TestToPassNamesTheStep(t *testing.T) {
+	v := weighted()["weighted-defer"]
+	v.Reason, v.ToPass = gates.ReasonRegression, []string{"bring `small` to ≤ 9.30 µs"}
+	steps := strings.Join(ToPass(v), "\n")
+	if !strings.Contains(steps, "bring all launches of a step to ≤") || !strings.Contains(steps, "`small`") {
+		t.Errorf("the steps are\n%s", steps)
+	}
+	v = weighted()["weighted-info"]
+	if steps := ToPass(v); len(steps) > 0 {
+		t.Errorf("a sum for information has the steps %q", steps)
 	}
 }
 
