@@ -13,8 +13,8 @@ import (
 
 // devices is those that a kernel has a run on. It is empty if one run is enough.
 func (s *survey) devices(d policy.Devices) []string {
-	if s.id.Kind == change.Watch && len(d.Block) > 0 {
-		return d.Block[:1] // a watched kernel has one level and one issue
+	if s.id.Kind == change.Watch {
+		return d.Block // a device that only informs has no issue
 	}
 	return d.Each()
 }
