@@ -55,6 +55,16 @@ func TestToPassNamesTheStep(t *testing.T) {
 	}
 }
 
+// A terminal says why nothing is known about lines, where they would be.
+func TestTerminalWhySaysWhatWasNotSampled(t *testing.T) {
+	got := oneSpace(TerminalWhy(explained(), TerminalOptions{Width: 120}))
+	if !strings.Contains(got, "Lines and instructions on mission were not sampled: ncu prints no source: it needs 2024.1 or later") || strings.Count(got, "not sampled") != 1 {
+		t.Error(got)
+	}
+}
+
+func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
+
 func TestOneLineIsShort(t *testing.T) {
 	v := unbuilt()
 	v.Summary = strings.Repeat("a long story\n", 100)
