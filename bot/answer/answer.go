@@ -124,6 +124,9 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case grammar.Rebench:
 		return d.rebench(ctx, s, pol, asked)
 	case grammar.Why:
+		if d.Planner == nil && d.Profile == nil {
+			break
+		}
 		return d.why(ctx, s, commands, has, asked)
 	case grammar.Tune:
 		return d.search(ctx, s, asked, asked.Kernel, asked.Device)
