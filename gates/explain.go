@@ -17,6 +17,10 @@ type Why struct {
 	Lift     string    `json:"occupancy_lift,omitempty"` // what would let more blocks of the candidate share a multiprocessor
 	// Stalled is where the warps of each side were found, of its kernel with most samples.
 	Stalled []StalledSide `json:"stalled,omitempty"`
+	// Unsampled says why the warps of a side were not found, although there are counters.
+	Unsampled string `json:"unsampled,omitempty"`
+	// MachineCode is the kernels that serve the shape, from the hottest loop on. A verdict has them once, and not here.
+	MachineCode []CodeChange `json:"machine_code,omitempty"`
 	// Note says why there are no counters, with the remedy.
 	Note string `json:"note,omitempty"`
 }
@@ -95,6 +99,22 @@ func explain(e *Evidence, compared []Comparison, shapes []string) []Why {
 	return all
 }
 
+// WithMachineCode is the explanations of a verdict, each with the machine code of the kernels that serve its shape.
+func WithMachineCode(v *Verdict) []Why {
+	all := slices.Clone(v.Why)
+	if v.MachineCode == nil {
+		return all
+	}
+	for i := range all {
+		for _, c := range v.MachineCode.Changes {
+			if len(c.Shapes) == 0 || slices.Contains(c.Shapes, all[i].Shape) {
+				all[i].MachineCode = append(all[i].MachineCode, c)
+			}
+		}
+	}
+	return all
+}
+
 func countedWhys(e *Evidence, compared []Comparison) []Why {
 	if e.Explained == nil {
 		return nil
@@ -105,7 +125,11 @@ func countedWhys(e *Evidence, compared []Comparison) []Why {
 		if c := comparisonOf(compared, s.Shape); c != nil && c.Speedup.Known() {
 			p.Speedup = c.Speedup.Value
 		}
-		all = append(all, Why{Shape: s.Shape, Explanation: why.Explain(p), Stalled: stalledSides(s)})
+		w := Why{Shape: s.Shape, Explanation: why.Explain(p), Stalled: stalledSides(s)}
+		if len(w.Stalled) < 2 {
+			w.Unsampled = e.Explained.Unsampled
+		}
+		all = append(all, w)
 	}
 	return all
 }

@@ -6,6 +6,29 @@ import (
 	"testing"
 )
 
+// The explanation says why the warps of a side were not found, and nothing where both were. With the machine code, each shape has
+// that of its own kernels.
+func TestUnsampled(t *testing.T) {
+	e := passing()
+	side := func(samples int) []Counted { return []Counted{{Kernel: "k", Samples: samples}} }
+	e.Explained = &Explained{Unsampled: "no source", Shapes: []ExplainedShape{
+		{Shape: e.Shapes[0].Name, Baseline: side(3), Candidate: side(3)}, {Shape: e.Shapes[1].Name, Baseline: side(0), Candidate: side(3)},
+	}}
+	v := &Verdict{Why: Explain(e, nil)}
+	if v.Why[0].Unsampled != "" || v.Why[1].Unsampled != "no source" {
+		t.Errorf("%+v", v.Why)
+	}
+	hottest := &HottestLoop{Baseline: CodeLoop{First: 1, Last: 3}, Candidate: CodeLoop{First: 1, Last: 2}}
+	v.MachineCode = &MachineCode{Changes: []CodeChange{{Kernel: "all", Hottest: hottest, Diff: "-A\n+B\n"}, {Kernel: "second", Shapes: []string{e.Shapes[1].Name}}}}
+	with := WithMachineCode(v)
+	if len(with) != 2 || len(with[0].MachineCode) != 1 || with[0].MachineCode[0].Hottest != hottest || len(with[1].MachineCode) != 2 || with[1].MachineCode[1].Kernel != "second" {
+		t.Errorf("with the machine code: %+v", with)
+	}
+	if v.Why[0].MachineCode != nil {
+		t.Error("the verdict has its machine code twice")
+	}
+}
+
 // The explanation has the places of each side's kernel with most samples, the most frequent first, and evidence bounds them.
 func TestStalledSides(t *testing.T) {
 	e := passing()

@@ -22,7 +22,7 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 	if review, is := event.(webhook.Review); is && !ok {
 		return s.review(ctx, review)
 	}
-	decider := answer.Decider{People: s.hub, Spent: s.spent, Now: s.Now}
+	decider := answer.Decider{People: s.hub, Spent: s.spent, Profile: s.profile, Now: s.Now}
 	switch {
 	case e.Author.Bot:
 		return s.nothing("the comment is by a program")
@@ -36,6 +36,9 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 	}
 	if err := s.lookAgain(ctx, e); err != nil {
 		return End{}, err
+	}
+	if _, why := asked.Command.(grammar.Why); why && s.reviewOfFork() {
+		return s.tellMute("nothing was profiled", "Write the command as a comment in the conversation.")
 	}
 	at.Request, at.Head, at.Base = asked, cmp.Or(at.Head, s.state.Facts.Head), s.state.Facts.Base
 	s.apply(at)
@@ -53,6 +56,8 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 			s.Rounds = c.Rounds
 		}
 	case grammar.OKToTest, grammar.ApprovePolicy:
+	case grammar.Why:
+		return s.answeredWith("the command was answered")
 	default:
 		answered.OK = false
 	}
@@ -69,11 +74,16 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 // comment on a line of it, started the job. GitHub gives such a job a read-only token, unless a
 // private repository is configured to send write tokens to forks.
 func (s *session) mute(ctx context.Context) bool {
-	if !s.state.Facts.Fork || !strings.HasPrefix(s.env.eventName, "pull_request_review") {
+	if !s.reviewOfFork() {
 		return false
 	}
 	_ = s.publish(ctx) // a refusal shows it; other errors are retried later
 	return !s.posts.MayCheck()
+}
+
+// reviewOfFork reports whether a review of a fork's pull request, or a comment on a line of it, started the job.
+func (s *session) reviewOfFork() bool {
+	return s.state.Facts.Fork && strings.HasPrefix(s.env.eventName, "pull_request_review")
 }
 
 // tellMute ends a job that could not publish its verdict, before anything is measured.

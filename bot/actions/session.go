@@ -60,8 +60,14 @@ func (s *session) handle(ctx context.Context, event webhook.Event) (End, error) 
 
 // nothing ends a job that has nothing to do.
 func (s *session) nothing(why string) (End, error) {
-	s.lines.note("kernelgate: nothing to do: " + why)
-	return End{}, setOutputs(s.env.output, End{})
+	return s.answeredWith("nothing to do: " + why)
+}
+
+// answeredWith ends a job that gates nothing. It may have results to upload.
+func (s *session) answeredWith(said string) (End, error) {
+	s.lines.note("kernelgate: " + said)
+	end := End{Results: s.results}
+	return end, setOutputs(s.env.output, end)
 }
 
 func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (End, error) {

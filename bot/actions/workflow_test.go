@@ -219,6 +219,7 @@ func TestWorkflowConditions(t *testing.T) {
 		{"olga", "Well.\n\n/rebench", "command"},
 		{"walt", "/approve-policy 0123", "command"},
 		{"walt", "/explain", "command"},
+		{"walt", "/why mission", "command"},
 		{"walt", "Nice work!", ""},
 		{"stranger", "/rebench", ""},
 		{"stranger", "/ok-to-test 0123", ""},

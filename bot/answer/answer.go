@@ -41,6 +41,9 @@ type Decider struct {
 	// Verdict reads a stored verdict; nil in a workflow.
 	Verdict func(context.Context, change.Result) (*gates.Verdict, error)
 	Spent   func(change.Run) error
+	// Profile profiles both sides of a kernel at once, in a workflow, which keeps no evidence of earlier jobs. It returns a
+	// usage.Error if this machine cannot; nil in the bot.
+	Profile func(ctx context.Context, run change.Run, shapes []string) (*gates.Verdict, error)
 	Now     func() time.Time
 }
 
@@ -121,6 +124,9 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case grammar.Rebench:
 		return d.rebench(ctx, s, pol, asked)
 	case grammar.Why:
+		if d.Planner == nil && d.Profile == nil {
+			break
+		}
 		return d.why(ctx, s, commands, has, asked)
 	case grammar.Tune:
 		return d.search(ctx, s, asked, asked.Kernel, asked.Device)

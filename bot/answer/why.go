@@ -1,7 +1,9 @@
 package answer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // why answers from stored evidence. For kernels without an explanation it starts a run that only profiles both sides. Such a run
@@ -28,6 +31,9 @@ func (d Decider) why(ctx context.Context, s *change.State, roles policy.Commands
 		return refused(*problem)
 	case len(runs) == 0:
 		return refusedAs(change.AnswerKernelGone)
+	}
+	if d.Profile != nil {
+		return d.profile(ctx, s, runs, shapes, roles, has)
 	}
 	var effect change.Effect
 	a := change.Answer{Kind: change.AnswerReasons}
@@ -67,6 +73,40 @@ func (d Decider) why(ctx context.Context, s *change.State, roles policy.Commands
 		return change.Answered{OK: len(a.Reasons) > 0, Answer: a}, nil
 	}
 	return granted(effect, a)
+}
+
+// profile answers from profiles that it waits for. A kernel on a device that this machine is not is left out if another one is answered.
+func (d Decider) profile(ctx context.Context, s *change.State, runs []change.Run, shapes []string, roles policy.Commands, has policy.Role) (change.Answered, error) {
+	a := change.Answer{Kind: change.AnswerReasons}
+	switch {
+	case s.Held():
+		return held(s)
+	case !roles.Rebench.Allows(has):
+		for _, run := range runs {
+			a.Kernels = append(a.Kernels, run.Name)
+		}
+		a.Kind, a.Needs, a.Has = change.AnswerWhyNeedsRun, roles.Rebench, has
+		return refused(a)
+	}
+	var problem error
+	for _, run := range runs {
+		v, err := d.Profile(ctx, run, shapes)
+		if _, bad := errors.AsType[usage.Error](err); err != nil && !bad {
+			return change.Answered{}, err
+		}
+		if err == nil && len(v.Why) == 0 {
+			err = usage.Errorf("%s is not explained: %s", run.Name, v.Summary)
+		}
+		if err != nil {
+			problem = cmp.Or(problem, err)
+			continue
+		}
+		a.Reasons = append(a.Reasons, change.Reasons{Kernel: run.Name, Shapes: about(v.Why, nil)})
+	}
+	if len(a.Reasons) == 0 {
+		return badRequest(problem)
+	}
+	return granted(change.Effect{}, a)
 }
 
 // sorted tells the kernels among the words of a command from the shapes.

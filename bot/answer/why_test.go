@@ -104,7 +104,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// A verdict that cannot be read is asked for again, and a workflow has none.
+// A verdict that cannot be read is asked for again, and who can neither plan nor profile has no answer.
 func TestWhyWithoutVerdicts(t *testing.T) {
 	asked := change.Command{Asked: change.Asked{By: "write", Request: grammar.Read("/why scale"), Head: head, Base: "main"}}
 	s := stateOf(func(s *change.State) { s.Runs = s.Runs[:1]; s.Runs[0].Result.Verdict = "lost" })

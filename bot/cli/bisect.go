@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -12,11 +13,12 @@ import (
 
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 	"github.com/kernelgate/kernelgate/runners/work/bisect"
 )
 
 func bisectCommand(stdout, stderr io.Writer) *cobra.Command {
-	opt := bisect.Options{Version: version(), Now: time.Now}
+	opt := bisect.Options{Version: version(), Now: time.Now, Fetcher: recordings.Here(os.Getenv)}
 	gpu, asJSON, percent := "", false, 0.0
 	cmd := &cobra.Command{
 		Use:   "bisect KERNEL GOOD..BAD",

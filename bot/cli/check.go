@@ -22,11 +22,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/gpus"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
-	opt := check.Options{Version: version(), Now: time.Now}
+	opt := check.Options{Version: version(), Now: time.Now, Fetcher: recordings.Here(os.Getenv)}
 	asJSON, timings, onGitHub, dryRun, gpu := false, false, false, false, ""
 	var compilers map[string]string
 	one := check.One{Inputs: string(distribution.Normal)}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/submission"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 	"github.com/kernelgate/kernelgate/runners/work/check"
 )
@@ -24,7 +26,7 @@ import (
 const localToken = "local"
 
 func mcpCommand(stdout, stderr io.Writer) *cobra.Command {
-	opt := check.Options{Version: version(), Now: time.Now}
+	opt := check.Options{Version: version(), Now: time.Now, Fetcher: recordings.Here(os.Getenv)}
 	gpu, skill, listen, tokens := "", false, "", ""
 	opt.Runner = measure.Auto
 	cmd := &cobra.Command{

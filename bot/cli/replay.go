@@ -3,11 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
@@ -30,7 +32,7 @@ func replayCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			opt.Dir, opt.Version, opt.Now = dir, version(), time.Now
+			opt.Dir, opt.Version, opt.Now, opt.Fetcher = dir, version(), time.Now, recordings.Here(os.Getenv)
 			opt.Includes = sets
 			if err := measureOn(&opt.Config, gpu); err != nil {
 				return err

@@ -19,11 +19,12 @@ import (
 	"github.com/kernelgate/kernelgate/policies/shell"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 	"github.com/kernelgate/kernelgate/runners/work/tune"
 )
 
 func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
-	opt := tune.Options{Version: version(), Now: time.Now}
+	opt := tune.Options{Version: version(), Now: time.Now, Fetcher: recordings.Here(os.Getenv)}
 	gpu, epsilon, replay, listen := "", "", "", ""
 	all := false
 	cmd := &cobra.Command{

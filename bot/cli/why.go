@@ -39,7 +39,7 @@ func whyCommand(stdout io.Writer) *cobra.Command {
 			}
 			enc := json.NewEncoder(stdout)
 			enc.SetIndent("", "  ")
-			if err := enc.Encode(run.Verdict.Why); err != nil {
+			if err := enc.Encode(gates.WithMachineCode(run.Verdict)); err != nil {
 				return fmt.Errorf("printing the explanation: %w", err)
 			}
 			return nil

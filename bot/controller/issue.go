@@ -20,53 +20,53 @@ import (
 
 // reconcileIssue opens, updates or closes the issue of a watched kernel, as the kernel's state requires.
 // If GitHub refuses to write the issue, the bot records the refusal, and the next watch tries again.
-func (k *Controller) reconcileIssue(ctx context.Context, s *change.State, folder string, w *watch.State) error {
-	w, err := k.askForCommit(ctx, s, folder, w)
+func (k *Controller) reconcileIssue(ctx context.Context, s *change.State, key change.KernelKey, w *watch.State) error {
+	w, err := k.askForCommit(ctx, s, key, w)
 	if err != nil {
 		return err
 	}
-	i := issueWriter{k: k, change: s, folder: folder, state: w, view: present.WatchView{State: w, Repo: s.Facts.Repo, Web: k.Web}}
+	i := issueWriter{k: k, change: s, key: key, state: w, view: present.WatchView{State: w, Repo: s.Facts.Repo, Web: k.Web}}
 	var event watch.Event
 	switch w.Action() {
 	case watch.Write:
-		i.view.Page = k.RunPage(s.Facts.Repo, folder, w.Regression.Look.Job)
+		i.view.Page = k.RunPage(s.Facts.Repo, key.Folder, w.Regression.Look.Job)
 		event, err = i.write(ctx)
 	case watch.Close:
-		i.view.Page = k.RunPage(s.Facts.Repo, folder, w.Ended.By.Job)
+		i.view.Page = k.RunPage(s.Facts.Repo, key.Folder, w.Ended.By.Job)
 		event, err = i.close(ctx)
 	}
 	if refusal, ok := errors.AsType[*client.Error](err); ok && client.IsPermanent(err) && !errors.Is(err, client.ErrUnavailable) {
 		if w.Issue.Refused == refusal.Status && w.Issue.RefusedIn == s.ID.String() {
 			return nil
 		}
-		k.Log.Warn("GitHub refuses the issue of a kernel that became slower; the next watch tries again", "repo", s.Facts.Repo, "kernel", folder, "err", err)
+		k.Log.Warn("GitHub refuses the issue of a kernel that became slower; the next watch tries again", "repo", s.Facts.Repo, "kernel", key, "err", err)
 		event, err = watch.IssueRefused{Status: refusal.Status, Change: s.ID.String()}, nil
 	}
 	if err != nil || event == nil {
 		return err
 	}
-	_, err = k.updateWatched(ctx, s.ID.Repo, folder, func(*watch.State) watch.Event { return event })
+	_, err = k.updateWatched(ctx, s.ID.Repo, key, func(*watch.State) watch.Event { return event })
 	return err
 }
 
 // askForCommit starts a search for the commit that caused a slowdown, if the cause is the code.
-func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder string, w *watch.State) (*watch.State, error) {
+func (k *Controller) askForCommit(ctx context.Context, s *change.State, key change.KernelKey, w *watch.State) (*watch.State, error) {
 	if !s.Facts.Open { // a watch that was given up cannot measure anything
 		return w, nil
 	}
 	good, bad, ok := w.Wants()
 	if !ok {
 		var err error
-		if ok, err = k.bisectLost(ctx, s.ID, folder, w); err != nil || !ok {
+		if ok, err = k.bisectLost(ctx, s.ID, key, w); err != nil || !ok {
 			return w, err
 		}
 		good, bad, _ = w.Regression.Range()
 	}
-	if err := k.bisect(ctx, s, folder, good, bad); err != nil {
-		k.Log.Warn("cannot start the search for the commit that made a kernel slower; the next watch tries again", "repo", s.Facts.Repo, "kernel", folder, "err", err)
+	if err := k.bisect(ctx, s, key, good, bad); err != nil {
+		k.Log.Warn("cannot start the search for the commit that made a kernel slower; the next watch tries again", "repo", s.Facts.Repo, "kernel", key, "err", err)
 		return w, nil
 	}
-	return k.updateWatched(ctx, s.ID.Repo, folder, func(now *watch.State) watch.Event {
+	return k.updateWatched(ctx, s.ID.Repo, key, func(now *watch.State) watch.Event {
 		if g := now.Regression; g == nil || g.Bisect != nil && !g.Bisect.Pending() {
 			return nil // the search has already ended
 		}
@@ -76,7 +76,7 @@ func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder s
 
 // bisectLost reports whether an earlier watch started a search that will never have a result: the search
 // ended together with that watch, or its runner failed.
-func (k *Controller) bisectLost(ctx context.Context, now change.ID, folder string, w *watch.State) (bool, error) {
+func (k *Controller) bisectLost(ctx context.Context, now change.ID, key change.KernelKey, w *watch.State) (bool, error) {
 	if w.Regression == nil || w.Regression.Bisect == nil || !w.Regression.Bisect.Pending() || w.Regression.Bisect.Change == now.String() {
 		return false, nil
 	}
@@ -89,26 +89,22 @@ func (k *Controller) bisectLost(ctx context.Context, now change.ID, folder strin
 		return false, err
 	}
 	faulty := func(r change.Run) bool {
-		return r.Folder == folder && r.Phase == change.Done && r.Result != nil && r.Result.Reason == gates.ReasonRunner
+		return r.Key() == key && r.Phase == change.Done && r.Result != nil && r.Result.Reason == gates.ReasonRunner
 	}
 	return !s.Facts.Open || slices.ContainsFunc(s.Searches, faulty), nil
 }
 
 // bisect asks a runner to find the commit after good, up to bad, that made a watched kernel slower. A
 // second call with the same values does nothing.
-func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, bad string) error {
+func (k *Controller) bisect(ctx context.Context, s *change.State, key change.KernelKey, good, bad string) error {
 	asked := grammar.Bisect{Good: good, Bad: bad}
-	var key change.KernelKey
-	if runs := s.OfKernel(folder); len(runs) > 0 {
-		key = runs[0].Key() // of a watch there is one run for each kernel
-	}
-	bundle, err := k.Planner.Search(ctx, s.ID, s.Facts, planner.Search{Folder: folder, Device: key.Device, Bisect: &asked})
+	bundle, err := k.Planner.Search(ctx, s.ID, s.Facts, planner.Search{Folder: key.Folder, Device: key.Device, Bisect: &asked})
 	if err != nil {
 		return err
 	}
-	id := fmt.Sprintf("%s%s-%.12s-%.12s", change.BotSearch, folder, good, bad)
+	id := fmt.Sprintf("%s%s-%.12s-%.12s", change.BotSearch, key, good, bad)
 	_, err = k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) {
-		return change.Searching{ID: id, Search: change.Search{Folder: folder, Device: key.Device, Bundle: bundle, Request: grammar.Request{Command: asked}}}, nil
+		return change.Searching{ID: id, Search: change.Search{Folder: key.Folder, Device: key.Device, Bundle: bundle, Request: grammar.Request{Command: asked}}}, nil
 	})
 	k.enqueueChange(s.ID)
 	return err
@@ -131,7 +127,7 @@ func (k *Controller) recordBisection(ctx context.Context, s *change.State, r cha
 			b.Failed, b.First, b.Last, b.Between, b.Error, b.Unsure = false, found.First.SHA, found.Last, found.Between, found.Error, !found.Proven
 		}
 	}
-	_, err := k.updateWatched(ctx, s.ID.Repo, r.Folder, func(now *watch.State) watch.Event {
+	_, err := k.updateWatched(ctx, s.ID.Repo, r.Key(), func(now *watch.State) watch.Event {
 		if now.Regression == nil || now.Regression.Bisect != nil && *now.Regression.Bisect == b {
 			return nil
 		}
@@ -151,7 +147,7 @@ func (k *Controller) recordBisection(ctx context.Context, s *change.State, r cha
 type issueWriter struct {
 	k      *Controller
 	change *change.State
-	folder string
+	key    change.KernelKey
 	state  *watch.State
 	view   present.WatchView
 }
@@ -177,7 +173,7 @@ func (i issueWriter) write(ctx context.Context) (watch.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		i.k.Log.Info("an issue was opened", "repo", repo, "kernel", i.folder, "issue", number, "class", i.state.Regression.Class)
+		i.k.Log.Info("an issue was opened", "repo", repo, "kernel", i.key, "issue", number, "class", i.state.Regression.Class)
 		return watch.IssueWritten{Number: number, Digest: digest}, nil
 	}
 	shown, err := github.Issue(ctx, repo, number)
@@ -200,7 +196,7 @@ func (i issueWriter) write(ctx context.Context) (watch.Event, error) {
 // crashed. It returns 0 if GitHub has no such issue.
 func (i issueWriter) find(ctx context.Context) (int, error) {
 	all, err := i.k.GitHub.MyIssues(ctx, i.change.Facts.Repo, present.WatchLabel)
-	marker := present.WatchMarker(i.change.ID.Repo, i.folder)
+	marker := present.WatchMarker(i.change.ID.Repo, i.key.Folder, i.key.Device)
 	at := slices.IndexFunc(all, func(one client.Issue) bool { return strings.HasPrefix(one.Body, marker) })
 	if err != nil || at < 0 {
 		return 0, err
@@ -232,7 +228,7 @@ func (i issueWriter) close(ctx context.Context) (watch.Event, error) {
 		if err := github.CloseIssue(ctx, repo, number); err != nil {
 			return nil, err
 		}
-		i.k.Log.Info("an issue was closed", "repo", repo, "kernel", i.folder, "issue", number, "why", i.state.Ended.Ending)
+		i.k.Log.Info("an issue was closed", "repo", repo, "kernel", i.key, "issue", number, "why", i.state.Ended.Ending)
 	}
 	return watch.IssueClosed{}, nil
 }

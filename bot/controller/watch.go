@@ -49,7 +49,7 @@ func (k *Controller) pinned(ctx context.Context, repo int64, d sweep.Decision) (
 	}
 	var all []watch.Pin
 	for _, s := range known {
-		now, err := k.watched(ctx, repo, s.Folder) // the ledger may lag behind
+		now, err := k.watched(ctx, repo, keyOf(s)) // the ledger may lag behind
 		if err != nil {
 			return nil, err
 		}
@@ -142,12 +142,12 @@ func (k *Controller) publishWatch(ctx context.Context, s *change.State) error {
 
 // publishWatched records a look at a kernel, and updates the kernel's issue.
 func (k *Controller) publishWatched(ctx context.Context, s *change.State, run change.Run) error {
-	unlock, err := k.lockKernel(ctx, watch.Subject(s.ID.Repo, run.Folder))
+	unlock, err := k.lockKernel(ctx, subjectIn(s.ID.Repo, run.Key()))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	w, err := k.watched(ctx, s.ID.Repo, run.Folder)
+	w, err := k.watched(ctx, s.ID.Repo, run.Key())
 	if err != nil {
 		return err
 	}
@@ -157,19 +157,19 @@ func (k *Controller) publishWatched(ctx context.Context, s *change.State, run ch
 			return err
 		}
 		if ok {
-			w, err = k.updateWatched(ctx, s.ID.Repo, run.Folder, func(now *watch.State) watch.Event {
+			w, err = k.updateWatched(ctx, s.ID.Repo, run.Key(), func(now *watch.State) watch.Event {
 				if now.Last != nil && !now.Last.Due.Before(look.Due) {
 					return nil
 				}
-				return watch.Looked{Repo: s.ID.Repo, Folder: run.Folder, Look: look}
+				return watch.Looked{Repo: s.ID.Repo, Folder: run.Folder, Device: run.Device, Look: look}
 			})
 			if err != nil {
 				return err
 			}
-			k.Log.Info("watched", "repo", s.Facts.Repo, "kernel", run.Folder, "due", look.Due, "result", look.Result(), "regression", w.Regression != nil)
+			k.Log.Info("watched", "repo", s.Facts.Repo, "kernel", run.Key(), "due", look.Due, "result", look.Result(), "regression", w.Regression != nil)
 		}
 	}
-	return k.reconcileIssue(ctx, s, run.Folder, w)
+	return k.reconcileIssue(ctx, s, run.Key(), w)
 }
 
 // lookOf returns what a run of a watch has measured. It reports false if the run says nothing about the
@@ -198,8 +198,8 @@ func (k *Controller) lookOf(ctx context.Context, s *change.State, run change.Run
 		base = s.Plan.Base
 	}
 	tag, moved, newest := f.Watch.Tag, f.Watch.MovedTo, (*watch.Pin)(nil)
-	if at := slices.IndexFunc(f.Watch.Pinned, func(p watch.Pin) bool { return p.Folder == run.Folder && p.Base == base }); at >= 0 {
-		tag, moved, newest = f.Watch.Pinned[at].Tag, "", &watch.Pin{Folder: run.Folder, Tag: f.Watch.Tag, Base: s.Plan.Base}
+	if at := slices.IndexFunc(f.Watch.Pinned, func(p watch.Pin) bool { return p.Folder == run.Folder && p.Device == run.Device && p.Base == base }); at >= 0 {
+		tag, moved, newest = f.Watch.Pinned[at].Tag, "", &watch.Pin{Folder: run.Folder, Device: run.Device, Tag: f.Watch.Tag, Base: s.Plan.Base}
 	}
 	look, ok := watch.Look{
 		Change: s.ID.String(), Job: run.Job, Due: f.Watch.Due, Kernel: run.ManifestName(), Against: f.Watch.Against, Tag: tag, Base: base, Newest: newest, MovedTo: moved, Head: f.Head, Branch: f.Base,
@@ -208,8 +208,8 @@ func (k *Controller) lookOf(ctx context.Context, s *change.State, run change.Run
 	return look, ok, nil
 }
 
-// dropUnwatched records that kernels are not watched any more: kernels that were removed or renamed, and
-// kernels that the configuration no longer names. The bot closes their issues.
+// dropUnwatched records that kernels are not watched any more: kernels that were removed or renamed,
+// kernels that the configuration no longer names, and devices that the policy no longer names. The bot closes their issues.
 func (k *Controller) dropUnwatched(ctx context.Context, s *change.State) error {
 	if p := s.Current(); p == nil || !s.Facts.Open || p.Refused || len(p.Problems) > 0 {
 		return nil
@@ -220,21 +220,21 @@ func (k *Controller) dropUnwatched(ctx context.Context, s *change.State) error {
 	}
 	var failure error
 	for _, known := range all {
-		if slices.ContainsFunc(s.Runs, func(r change.Run) bool { return r.Folder == known.Folder }) {
+		if _, watched := s.ByKey(keyOf(known)); watched {
 			continue
 		}
-		failure = errors.Join(failure, k.dropKernel(ctx, s, known.Folder))
+		failure = errors.Join(failure, k.dropKernel(ctx, s, keyOf(known)))
 	}
 	return failure
 }
 
-func (k *Controller) dropKernel(ctx context.Context, s *change.State, folder string) error {
-	unlock, err := k.lockKernel(ctx, watch.Subject(s.ID.Repo, folder))
+func (k *Controller) dropKernel(ctx context.Context, s *change.State, key change.KernelKey) error {
+	unlock, err := k.lockKernel(ctx, subjectIn(s.ID.Repo, key))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	w, err := k.updateWatched(ctx, s.ID.Repo, folder, func(now *watch.State) watch.Event {
+	w, err := k.updateWatched(ctx, s.ID.Repo, key, func(now *watch.State) watch.Event {
 		if now.Last == nil || !now.Last.Due.Before(s.Facts.Watch.Due) {
 			return nil
 		}
@@ -243,13 +243,22 @@ func (k *Controller) dropKernel(ctx context.Context, s *change.State, folder str
 	if err != nil {
 		return err
 	}
-	return k.reconcileIssue(ctx, s, folder, w)
+	return k.reconcileIssue(ctx, s, key, w)
+}
+
+// keyOf names a watched kernel as the runs of a watch do.
+func keyOf(s *watch.State) change.KernelKey {
+	return change.KernelKey{Folder: s.Folder, Device: s.Device}
+}
+
+func subjectIn(repo int64, key change.KernelKey) string {
+	return watch.Subject(repo, key.Folder, key.Device)
 }
 
 // watched reads the state of a watched kernel from the journal.
-func (k *Controller) watched(ctx context.Context, repo int64, folder string) (*watch.State, error) {
+func (k *Controller) watched(ctx context.Context, repo int64, key change.KernelKey) (*watch.State, error) {
 	s := &watch.State{}
-	_, err := k.Journal.ReplayRun(ctx, watch.Subject(repo, folder), func(stored journal.Event) error {
+	_, err := k.Journal.ReplayRun(ctx, subjectIn(repo, key), func(stored journal.Event) error {
 		e, err := watch.Decode(stored.Writer, stored.Kind, stored.Data)
 		if err == nil {
 			s.Apply(stored.Seq, e)
@@ -257,16 +266,16 @@ func (k *Controller) watched(ctx context.Context, repo int64, folder string) (*w
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the watched kernel %s: %w", folder, err)
+		return nil, fmt.Errorf("reading the watched kernel %s: %w", key, err)
 	}
 	return s, nil
 }
 
 // updateWatched stores the event that decide returns, and returns the new state. If decide returns nil,
 // updateWatched stores nothing. If another writer stored an event first, updateWatched calls decide again.
-func (k *Controller) updateWatched(ctx context.Context, repo int64, folder string, decide func(*watch.State) watch.Event) (*watch.State, error) {
+func (k *Controller) updateWatched(ctx context.Context, repo int64, key change.KernelKey, decide func(*watch.State) watch.Event) (*watch.State, error) {
 	for {
-		s, err := k.watched(ctx, repo, folder)
+		s, err := k.watched(ctx, repo, key)
 		if err != nil {
 			return nil, err
 		}
@@ -274,12 +283,12 @@ func (k *Controller) updateWatched(ctx context.Context, repo int64, folder strin
 		if e == nil {
 			return s, nil
 		}
-		seq, err := k.Journal.AppendAt(ctx, k.Now().UTC().Round(0), watch.Subject(repo, folder), s.Seq, watch.KindOf(e), e)
+		seq, err := k.Journal.AppendAt(ctx, k.Now().UTC().Round(0), subjectIn(repo, key), s.Seq, watch.KindOf(e), e)
 		if errors.Is(err, journal.ErrConflict) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("writing the watched kernel %s: %w", folder, err)
+			return nil, fmt.Errorf("writing the watched kernel %s: %w", key, err)
 		}
 		s.Apply(seq, e)
 		return s, nil

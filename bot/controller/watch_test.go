@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
@@ -30,6 +32,15 @@ type watchedWorld struct {
 }
 
 func watchedNightly(t *testing.T, opt worldOptions) *watchedWorld {
+	w := newWatched(t, opt)
+	w.begin()
+	w.Cleanup(func() { w.no(w.running.stop()) })
+	w.measured(1)
+	return w
+}
+
+// newWatched is such a world before its bot begins.
+func newWatched(t *testing.T, opt worldOptions) *watchedWorld {
 	clock := &atomic.Int64{}
 	clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixNano())
 	opt.now = func() time.Time { return time.Unix(0, clock.Load()).UTC() }
@@ -37,9 +48,6 @@ func watchedNightly(t *testing.T, opt worldOptions) *watchedWorld {
 	opt.apart = true
 	w := &watchedWorld{world: newWorld(t, opt), clock: clock}
 	w.no(w.repo.Tag("v1.0.0", w.repo.Head("main"), "the first release"))
-	w.begin()
-	w.Cleanup(func() { w.no(w.running.stop()) })
-	w.measured(1)
 	return w
 }
 
@@ -182,6 +190,58 @@ func TestWatch(t *testing.T) {
 	for _, r := range append(main, verdicts...) {
 		if r.Change.Kind == change.Watch {
 			t.Errorf("a watch is a point of the history, or one of the verdicts: %+v", r)
+		}
+	}
+}
+
+// Every device that blocks is watched, with its own state and its own issue.
+func TestWatchOnDevices(t *testing.T) {
+	w := newWatched(t, worldOptions{absent: true, others: map[string]fleet.Credential{"one": fleet.NewCredential("one's", "l4"), "two": fleet.NewCredential("two's", "h200")}})
+	w.policy("{all: [l4, h200]}")
+	w.begin()
+	w.Cleanup(func() { w.no(w.running.stop()) })
+	w.hireFor("l4")
+	w.hireFor("h200")
+	w.measured(2)
+	night := func(source string, want ...string) {
+		t.Helper()
+		_, err := w.repo.Push("main", map[string]string{sourceFile: source}, "Change")
+		w.no(err)
+		w.settle()
+		w.clock.Add(int64(24 * time.Hour))
+		w.measured(2)
+		var got []string
+		for _, i := range w.repo.Issues() {
+			got = append(got, fmt.Sprintf("%s, %v", i.Title, i.Open))
+			device := strings.TrimSuffix(strings.TrimPrefix(i.Title, "kernels/scale on "), ": slower than v1.0.0")
+			if !strings.Contains(i.Body, "`scale on "+device+"` on `main` is slower than") {
+				t.Errorf("the issue %s says\n%s", i.Title, i.Body)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("after %q the issues are %q, want %q", source, got, want)
+		}
+	}
+	night("// speed 1.0; h200: speed 0.8\n", "kernels/scale on h200: slower than v1.0.0, true")
+	night("// speed 0.7; h200: speed 0.8 still\n", "kernels/scale on h200: slower than v1.0.0, true", "kernels/scale on l4: slower than v1.0.0, true")
+	night("// speed 0.7; h200: speed 1.0 again\n", "kernels/scale on h200: slower than v1.0.0, false", "kernels/scale on l4: slower than v1.0.0, true")
+	known, err := w.running.ledger.Watched(w.ctx, w.repo.ID())
+	w.no(err)
+	for _, s := range known {
+		if b := s.Regression; s.Device == "l4" && (b == nil || b.Bisect == nil) || s.Device == "h200" && b != nil || s.Device != "l4" && s.Device != "h200" {
+			t.Errorf("the ledger has %+v of %s", s.Regression, s.Device)
+		}
+	}
+	if len(known) != 2 {
+		t.Errorf("%d states are known", len(known))
+	}
+	w.policy("{block: [h200]}")
+	w.clock.Add(int64(24 * time.Hour))
+	w.measured(1)
+	for _, i := range w.repo.Issues() {
+		if i.Open {
+			t.Errorf("the device is not watched any more: %s", i.Title)
 		}
 	}
 }

@@ -23,7 +23,7 @@ var grammar = []entry{
 	{Rebench{}, func(p policy.Commands) policy.Role { return p.Rebench }, true,
 		"/rebench [kernel…] [on DEVICE] [shapes=a,b] [seeds=0,1] [rounds=N] [vs=REF|self] [profile]",
 		"Measures the head once more: every changed kernel, or those named (by name or folder), on every device of the policy or on one. `vs=self` measures the noise.", readRebench},
-	{Why{}, func(p policy.Commands) policy.Role { return p.Explain }, false,
+	{Why{}, func(p policy.Commands) policy.Role { return p.Explain }, true,
 		"/why [kernel…] [shape…]",
 		"Says why a kernel became faster or slower. Where no evidence has it, it profiles both sides, which needs the role of `/rebench`.", readWhy},
 	{Tune{}, func(p policy.Commands) policy.Role { return p.Tune }, false,

@@ -38,13 +38,14 @@ type Merge struct {
 	Branch  string
 	Against string // the commit that it was measured against; none where it was compared with no commit
 	Device  Device
+	Label   string        // the device of the policy that the run was for; none if any runner was enough
 	Outcome gates.Outcome // none before it was judged
 	At      time.Time
 	Ratios  map[Shape]float64 // baseline/candidate; none where it was not measured
 }
 
-// OnBranch is a commit as a baseline of changes to a branch.
-type OnBranch struct{ Commit, Branch string }
+// OnBranch is a commit as a baseline of changes to a branch, on a device of the policy.
+type OnBranch struct{ Commit, Branch, Label string }
 
 // A History is the merges of one kernel, oldest first.
 type History struct {
@@ -53,7 +54,7 @@ type History struct {
 	// forced one left the old branch. Pushes that did not touch the kernel are there too.
 	Before map[string]string
 	// Unbuildable is the commits whose kernel did not build as a baseline, for changes to one branch. Every branch has its own
-	// policy, with its own compilers, so a failure on one says nothing about another.
+	// policy, with its own compilers, and every device its own architecture, so a failure on one says nothing about another.
 	Unbuildable map[OnBranch]bool
 }
 

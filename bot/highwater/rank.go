@@ -62,6 +62,17 @@ func (h History) Devices() []Device {
 	return all
 }
 
+// DeviceOf is the device that the last measured merge ran on, of the runs for a device of the policy. Label is "" if any runner
+// is enough: then the last merge counts, whatever it was measured for.
+func (h History) DeviceOf(label string) (d Device, ok bool) {
+	for _, m := range slices.Backward(h.Merges) {
+		if len(m.Ratios) > 0 && (label == "" || m.Label == label) {
+			return m.Device, true
+		}
+	}
+	return d, false
+}
+
 // tip is the newest merge's commit, with its branch.
 func (h History) tip() (commit, branch string) {
 	if len(h.Merges) == 0 {

@@ -69,6 +69,19 @@ func TestMatrixOfDevices(t *testing.T) {
 	if d := model.Devices; len(d) != 3 || d[0].Device != "box1" || d[0].Result == nil || d[0].Result.Label != "box1" || d[0].Result.Outcome != gates.Pass || !d[1].Informs || d[1].Result.Blocks || d[2].Result != nil {
 		t.Errorf("programs read %+v", d)
 	}
+	for _, d := range model.Devices {
+		_, text := w.get(site + "/api/v1/runs/" + d.Job)
+		var run struct {
+			Label    string `json:"device_label"`
+			Attempts []struct {
+				Job string `json:"job"`
+			} `json:"attempts"`
+		}
+		w.no(json.Unmarshal([]byte(text), &run))
+		if run.Label != d.Device || len(run.Attempts) != 1 || run.Attempts[0].Job != d.Job {
+			t.Errorf("the run on %s says %+v", d.Device, run)
+		}
+	}
 	if _, other := w.get(site + "/changes/pr-1-7"); strings.Contains(other, "<h2>Devices") {
 		t.Error("a change on one device has a matrix")
 	}

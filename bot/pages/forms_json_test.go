@@ -36,7 +36,8 @@ func inBadge(t *testing.T, badge string, v *gates.Verdict) []mention {
 }
 
 // inJSON finds comparisons anywhere in a document: {"shape", "baseline", "candidate", "speedup"},
-// and {"kind": "time", "name", "a", "b", "ratio"}.
+// {"kind": "time", "name", "a", "b", "ratio"}, and {"baseline_us", "candidate_us", "speedup"} of a
+// shape or under "weighted".
 func inJSON(t *testing.T, text string, names []string) []mention {
 	t.Helper()
 	var document any
@@ -44,9 +45,30 @@ func inJSON(t *testing.T, text string, names []string) []mention {
 		t.Fatalf("%v in %.200s", err, text)
 	}
 	var list []mention
+	digits := "%.14f"
 	add := func(shape string, kind kindOfFigure, value any) {
 		if number, ok := value.(float64); ok && slices.Contains(names, shape) {
-			list = append(list, mention{shape, kind, fmt.Sprintf("%.14f", number)})
+			list = append(list, mention{shape, kind, fmt.Sprintf(digits, number)})
+		}
+	}
+	compared := func(shape string, row map[string]any) {
+		from, to := row["baseline"], row["candidate"]
+		if row["candidate_us"] != nil {
+			digits = "~%.14f" // those of a step are rounded
+			defer func() { digits = "%.14f" }()
+			from, to = row["baseline_us"], row["candidate_us"]
+			add(shape, before, from)
+			add(shape, after, to)
+		}
+		for kind, side := range map[kindOfFigure]any{before: from, median: to} {
+			if side, ok := side.(map[string]any); ok {
+				add(shape, kind, side["p50"])
+			}
+		}
+		if e, ok := row["speedup"].(map[string]any); ok && from != nil && to != nil {
+			for key, kind := range map[string]kindOfFigure{"value": speedup, "mid": speedup, "lower": lower, "low": lower, "upper": upper, "high": upper} {
+				add(shape, kind, e[key])
+			}
 		}
 	}
 	var walk func(any)
@@ -58,16 +80,10 @@ func inJSON(t *testing.T, text string, names []string) []mention {
 			}
 		case map[string]any:
 			if shape, ok := value["shape"].(string); ok {
-				for key, kind := range map[string]kindOfFigure{"baseline": before, "candidate": median} {
-					if side, ok := value[key].(map[string]any); ok {
-						add(shape, kind, side["p50"])
-					}
-				}
-				if e, ok := value["speedup"].(map[string]any); ok && value["baseline"] != nil && value["candidate"] != nil {
-					add(shape, speedup, e["value"])
-					add(shape, lower, e["lower"])
-					add(shape, upper, e["upper"])
-				}
+				compared(shape, value)
+			}
+			if weighted, ok := value["weighted"].(map[string]any); ok {
+				compared(gates.StepLabel, weighted)
 			}
 			if shape, ok := value["name"].(string); ok && value["kind"] == "time" {
 				for key, kind := range map[string]kindOfFigure{"a": before, "b": median, "ratio": speedup, "lower": lower, "upper": upper} {

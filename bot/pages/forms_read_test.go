@@ -39,7 +39,8 @@ var figureText = regexp.MustCompile(`^([+-]?)(\d+(?:\.(\d+))?)(?:e(-?\d+))?(?: ?
 // read parses a number and returns its value and half a unit of its last digit. ok is false if the
 // text is not a number.
 func (s mention) read() (value, half float64, ok bool) {
-	m := figureText.FindStringSubmatch(strings.TrimSpace(strings.ReplaceAll(s.text, "−", "-")))
+	text, rounded := strings.CutPrefix(strings.TrimSpace(strings.ReplaceAll(s.text, "−", "-")), "~")
+	m := figureText.FindStringSubmatch(text)
 	if m == nil {
 		return 0, 0, false
 	}
@@ -50,6 +51,9 @@ func (s mention) read() (value, half float64, ok bool) {
 	}
 	if exponent, err := strconv.Atoi(m[4]); err == nil {
 		value, half = value*math.Pow(10, float64(exponent)), half*math.Pow(10, float64(exponent))
+	}
+	if rounded { // a product of figures that have six digits each
+		half = 1e-5 * value
 	}
 	if m[1] == "-" {
 		value = -value

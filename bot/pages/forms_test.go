@@ -23,13 +23,16 @@ type truth map[string]map[kindOfFigure]float64
 
 func truthOf(v *gates.Verdict) truth {
 	all := truth{}
-	for _, c := range v.Comparisons {
+	for _, c := range v.Judged() {
 		figures := map[kindOfFigure]float64{}
 		if c.Baseline != nil {
 			figures[before] = c.Baseline.P50
 		}
 		if c.Candidate != nil {
 			figures[after], figures[median] = c.Candidate.P50, c.Candidate.P50
+		}
+		if c.Shape == gates.StepLabel {
+			delete(figures, median) // a sum of times is no median
 		}
 		if c.Baseline != nil && c.Candidate != nil {
 			figures[after] = c.Baseline.P50 / (1 + c.Speedup.Value)
@@ -138,7 +141,7 @@ func holdSteps(t *testing.T, form string, p piece, text string) {
 		return
 	}
 	_, steps, found := strings.Cut(text, "To pass")
-	for _, c := range v.Comparisons {
+	for _, c := range v.Judged() {
 		if (c.Status == gates.Failed || c.Status == gates.Open) && (!found || !strings.Contains(steps, c.Label())) {
 			t.Errorf("%s: %s does not say how %s would pass", p.name, form, c.Label())
 		}
@@ -198,7 +201,8 @@ func TestFormsAgree(t *testing.T) {
 	for form, least := range map[string]int{
 		"the verdict": 1000, "report.md": 1000, "check in a terminal": 1000, "judge in a terminal": 500, "all details in a terminal": 1000, "the comment": 1000, "the comment on two devices": 1000, "a check run": 1000, "the run's page": 1000,
 		"the picture of the intervals": 500, "the API": 1000, "the badge": 50, "HISTORY.md": 200, "history in a terminal": 200, "the kernel's page": 200,
-		"compare in a terminal": 200, "the compare page": 200, "the API of compare": 200, "the matrix of kinds": 500, "the table of the history": 100,
+		"compare in a terminal": 200, "the compare page": 200, "the API of compare": 200, "the matrix of kinds": 500, "the table of the history": 100, "the API of a change": 1000,
+		"the comment on two devices, by device": 500, "the devices of a change, by device": 500, "the API of a change, by device": 500,
 	} {
 		if count.byForm[form] < least {
 			t.Errorf("%s: only %d figures were found, want %d: its parser has lost sight of them", form, count.byForm[form], least)
@@ -221,7 +225,8 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 	if err != nil || f.Count() != len(pieces) {
 		t.Fatalf("%d of %d results are read: %v", f.Count(), len(pieces), err)
 	}
-	site, err := (&pages.Server{Source: f, Access: pages.Everybody{}}).Handler()
+	source := &oneChange{Folder: f}
+	site, err := (&pages.Server{Source: source, Access: pages.Everybody{}}).Handler()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +262,10 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 		view := viewOf(t, p)
 		hold("the comment", r.markdown(present.Comment(view)), allFigures...)
 		holdSteps(t, "the comment", p, markdownText(present.Comment(view)))
-		matrix := present.Comment(viewOf(t, p, "box1", "box2"))
+		both := viewOf(t, p, "box1", "box2")
+		matrix := present.Comment(both)
+		source.show(t, both)
+		holdDevices(t, count, p, all, r, matrix, page("/changes/"+both.State.ID.String()), page("/api/v1/changes/"+both.State.ID.String()))
 		if len(r.names) <= 8 { // a comment has no room for more, twice
 			hold("the comment on two devices", r.markdown(matrix), allFigures...)
 			holdSteps(t, "the comment on two devices", p, markdownText(matrix))
@@ -320,7 +328,10 @@ func holdHistory(t *testing.T, count *tally, p piece, all truth, kernelPage stri
 	if steps[0].Target != nil && len(all[steps[0].Target.Shape]) == len(allFigures) {
 		target = steps[0].Target.Shape
 	}
-	names := slices.DeleteFunc(all.names(), func(name string) bool { return p.verdict.ComparisonOf(name).Secret })
+	names := slices.DeleteFunc(all.names(), func(name string) bool { // no shape is a row of its own: the step is none, a secret one changes
+		c := p.verdict.ComparisonOf(name)
+		return c == nil || c.Secret
+	})
 	for form, tables := range map[string][]grid{
 		"HISTORY.md":            markdownTables(report.History(p.name, []*gates.Verdict{p.verdict}, nil)),
 		"history in a terminal": terminalTables(report.TerminalHistory(p.name, []*gates.Verdict{p.verdict}, nil, report.TerminalOptions{})),

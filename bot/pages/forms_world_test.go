@@ -43,6 +43,8 @@ func committed(t *testing.T) map[string][]piece {
 	}
 	strict, times := parsed(t, "h200.yaml", string(shipped)), parsed(t, "times.yaml", timesOnly)
 	times.Rules[0].Gates.Correctness = nil
+	weighted := parsed(t, "weighted.yaml", strings.Replace(timesOnly, `{shapes: all, speedup: ">= +10%"}`, `{weighted: ">= +10%"}, guard: {speedup: ">= -50%"}`, 1))
+	weighted.Rules[0].Gates.Correctness = nil
 	all := map[string][]piece{}
 	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -68,6 +70,18 @@ func committed(t *testing.T) map[string][]piece {
 		name := strings.NewReplacer("../../", "", "/", "-", ".json", "").Replace(path)
 		e.Kernel, v.Kernel = name, name
 		all[filepath.Dir(path)] = append(all[filepath.Dir(path)], piece{name, e, v})
+		if strings.HasSuffix(filepath.Dir(path), "sdpa_fp8/evidence/all") && e.Performance != nil {
+			own := *e
+			own.Kernel, own.Weights = name+"-weighted", &gates.Weights{Launches: map[string]float64{}, Step: 5000}
+			for i, s := range e.Shapes {
+				if !s.Secret {
+					own.Weights.Launches[s.Name] = float64(1 + 35*(i%2))
+				}
+			}
+			if v := gates.Judge(weighted, "weighted.yaml", &own); v.Weighted != nil {
+				all[filepath.Dir(path)] = append(all[filepath.Dir(path)], piece{own.Kernel, &own, v})
+			}
+		}
 		return nil
 	})
 	if err != nil {
@@ -113,7 +127,7 @@ func marshalled(t *testing.T, value any) string {
 func viewOf(t *testing.T, p piece, devices ...string) present.View {
 	t.Helper()
 	head, at := strings.Repeat("a1", 20), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := change.New(change.ID{Kind: change.Pull, Repo: 7, Number: 12})
+	s := change.New(change.ID{Kind: change.Pull, Repo: 1, Number: 12})
 	do := func(e change.Event) { s.Apply(s.Seq+1, at, e) }
 	do(change.Seen{Facts: change.Facts{Repo: "example/attention", DefaultBranch: "main", Title: "Faster", Author: "ada", Open: true, Head: head, Base: "main"}})
 	plan := change.Plan{

@@ -28,7 +28,7 @@ func (w *world) watched(repo int64, folder string, e watch.Event) {
 	seq := uint64(len(w.events) + 1)
 	data, err := json.Marshal(e)
 	w.no(err)
-	w.events = append(w.events, journal.Event{Seq: seq, Run: watch.Subject(repo, folder), Kind: watch.KindOf(e), At: epoch.Add(time.Duration(seq) * time.Second), Data: data})
+	w.events = append(w.events, journal.Event{Seq: seq, Run: watch.Subject(repo, folder, ""), Kind: watch.KindOf(e), At: epoch.Add(time.Duration(seq) * time.Second), Data: data})
 }
 
 // looked appends a look at a kernel that was due some hours ago.

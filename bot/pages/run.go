@@ -163,7 +163,7 @@ func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error
 		return err
 	}
 	for _, a := range attempts {
-		if a.Folder == row.Folder {
+		if a.Folder == row.Folder && a.Label == row.Label {
 			p.Attempts = append(p.Attempts, rowOf(a, p.Repo))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/watch"
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 // A Watch says whether the default branch of a repository regressed.
@@ -21,6 +22,8 @@ type Watch struct {
 	Kernels   int         `json:"kernels"`
 	Undecided int         `json:"undecided,omitempty"` // kernels about which the newest watch proves nothing
 	Regressed []Regressed `json:"regressed,omitempty"`
+
+	folders, undecided map[string]bool // of the kernels that are counted: one may be watched on several devices
 }
 
 // A Regressed is a kernel that became slower.
@@ -47,7 +50,7 @@ func (s *Server) addWatches(ctx context.Context, p *HomePage, repos map[int64]st
 		if err != nil {
 			return err
 		}
-		w := Watch{Repo: repos[id]}
+		w := Watch{Repo: repos[id], folders: map[string]bool{}, undecided: map[string]bool{}}
 		for _, k := range all {
 			w.add(k)
 		}
@@ -66,20 +69,22 @@ func (w *Watch) add(k *watch.State) {
 	if last == nil {
 		return // it is not watched any more
 	}
-	w.Kernels++
+	w.folders[k.Folder] = true
+	w.Kernels = len(w.folders)
 	if last.Due.After(w.At) {
 		w.At, w.Branch, w.Since = last.Due, last.Branch, last.Tag
 	}
 	r := k.Regression
 	if r == nil {
 		if last.Result() != watch.Sound {
-			w.Undecided++
+			w.undecided[k.Folder] = true
+			w.Undecided = len(w.undecided)
 		}
 		return
 	}
 	worst := r.Look.Worst()
 	row := Regressed{
-		Kernel: r.Look.Kernel, Folder: k.Folder, Since: r.Look.Tag, Job: r.Look.Job, Form: r.Form, Class: string(r.Class), Shape: worst.Name, Speedup: worst.Speed - 1,
+		Kernel: gates.NameOn(r.Look.Kernel, k.Device), Folder: k.Folder, Since: r.Look.Tag, Job: r.Look.Job, Form: r.Form, Class: string(r.Class), Shape: worst.Name, Speedup: worst.Speed - 1,
 		Found: r.First.Due, Issue: k.Issue.Number, Closed: k.Issue.Dismissed,
 	}
 	if r.Bisect != nil {

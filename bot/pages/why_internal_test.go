@@ -53,7 +53,7 @@ func TestWhyIsRendered(t *testing.T) {
 	}
 	page := &RunPage{Verdict: &gates.Verdict{Builds: []gates.Build{{}, {}}}}
 	view := WhyView{
-		Why:   gates.Why{Shape: "mission", Sentence: "DRAM 45 → 71 %", Explanation: why.Explanation{Rows: []why.Row{{Name: "DRAM", Unit: "%", Baseline: new(45.0), Moved: true}}}},
+		Why:   gates.Why{Shape: "mission", Sentence: "DRAM 45 → 71 %", Unsampled: "ncu says <nothing> of the baseline", Explanation: why.Explanation{Rows: []why.Row{{Name: "DRAM", Unit: "%", Baseline: new(45.0), Moved: true}}}},
 		Sides: []WhySide{{Name: "baseline", Limiter: "latency", Occupancy: "1 block"}},
 		Lines: []WhyLines{{Build: 1, StalledSide: gates.StalledSide{Side: "candidate", Kernel: "k", Samples: 7, Lines: []gates.StalledLine{{File: "k.cu", Line: 9, Samples: 7, Reason: "barrier"}},
 			Instructions: []gates.StalledInstruction{{Text: "LDG.E R1, [R2.64]", File: "k.cu", Line: 9, Samples: 5, Reason: "long_sb"}}}}},
@@ -62,7 +62,7 @@ func TestWhyIsRendered(t *testing.T) {
 	if err := templates.ExecuteTemplate(&text, "why", whyPage{page, []WhyView{view}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"DRAM 45 → 71 %", "1 block", "latency", "7 of 7", "a barrier", "k.cu", "LDG.E R1", "5 of 7", "global or local memory"} {
+	for _, want := range []string{"DRAM 45 → 71 %", "1 block", "latency", "7 of 7", "a barrier", "k.cu", "LDG.E R1", "5 of 7", "global or local memory", "not sampled: ncu says &lt;nothing&gt; of the baseline"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in %s", want, text.String())
 		}

@@ -17,14 +17,15 @@ type History interface {
 }
 
 // faster is the merged states of a kernel that are faster than the merge base: by the geometric mean over the shapes that
-// the rule times, on the device that the last merge was measured on. Which runner will take the job is not known yet.
+// the rule times, on the device that the last merge was measured on for the same device of the policy. Which runner will take the
+// job is not known yet.
 func (s *survey) faster(ctx context.Context, job runners.Job) ([]plan.Faster, error) {
 	history, err := s.planner.History.Merges(ctx, s.id.Repo, job.Key)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of %s: %w", job.Key, err)
 	}
-	devices := history.Devices()
-	if len(devices) == 0 {
+	device, measured := history.DeviceOf(job.Provenance.Label)
+	if !measured {
 		return nil, nil
 	}
 	known, err := job.ShapesOnRecord()
@@ -40,8 +41,8 @@ func (s *survey) faster(ctx context.Context, job runners.Job) ([]plan.Faster, er
 		}
 	}
 	var all []plan.Faster
-	for _, c := range history.Ranked(s.base, s.facts.Base, devices[0], shapes) {
-		all = append(all, plan.Faster{Commit: c.Commit, Key: c.Folder, On: devices[0].Name, Unbuildable: history.Unbuildable[highwater.OnBranch{Commit: c.Commit, Branch: s.facts.Base}]})
+	for _, c := range history.Ranked(s.base, s.facts.Base, device, shapes) {
+		all = append(all, plan.Faster{Commit: c.Commit, Key: c.Folder, On: device.Name, Unbuildable: history.Unbuildable[highwater.OnBranch{Commit: c.Commit, Branch: s.facts.Base, Label: job.Provenance.Label}]})
 	}
 	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/highwater"
+	"github.com/kernelgate/kernelgate/bot/planner"
 )
 
 // A past is a history that a test writes down, of the kernel in one folder.
@@ -91,6 +92,61 @@ func TestBaselineBest(t *testing.T) {
 		if moved := c.want != "// slow\n"; (job.Provenance.Baseline != "") != moved {
 			t.Errorf("%s: the record says %q", c.name, job.Provenance.Baseline)
 		}
+	}
+}
+
+// The baseline best is another commit on each device, where another one is the fastest there. A commit that does not build for one
+// device may be the best on another.
+func TestBestOfEachDevice(t *testing.T) {
+	best := replaced(t, onDevices(t, "{block: [l4, h200, a100], inform: [t4]}"), "performance: {target: {shapes: [mission], speedup: \">= +10%\"", "performance: {baseline: best, target: {shapes: [mission], speedup: \">= +10%\"")
+	w := newWorld(t, usual().with(tree{policyFile: best}))
+	start := w.repo.Head("main")
+	first := w.push("main", tree{folder + "/scale.c": "// fast on the L4\n"})
+	second := w.push("main", tree{folder + "/scale.c": "// fast on the H200\n"})
+	tip := w.push("main", tree{folder + "/scale.c": "// slow\n"})
+	p := &past{highwater.History{
+		Before:      map[string]string{first: start, second: first, tip: second},
+		Unbuildable: map[highwater.OnBranch]bool{{Commit: second, Branch: "main", Label: "l4"}: true},
+	}}
+	merged := func(commit, before, label, device string, ratio float64) {
+		p.History.Merges = append(p.History.Merges, highwater.Merge{
+			Commit: commit, Folder: folder, Branch: "main", Against: before, Label: label, Device: highwater.Device{Name: device}, Ratios: map[highwater.Shape]float64{{Name: "mission", Dims: "N=1000"}: ratio},
+		})
+	}
+	for label, ratios := range map[string][]float64{"l4": {1.5, 0.8, 0.8}, "h200": {0.9, 3, 0.5}, "t4": {1, 1, 1.1}} {
+		for i, ratio := range ratios {
+			merged([]string{first, second, tip}[i], []string{start, first, second}[i], label, "the "+label, ratio)
+		}
+	}
+	w.planner.History = p
+	id, facts := w.propose(tree{folder + "/scale.c": "// head\n"})
+	sources := map[string]bool{}
+	wants := map[string]struct{ text, note string }{
+		"l4": {"// fast on the L4\n", "It was found on the l4."}, "h200": {"// fast on the H200\n", "It was found on the h200."},
+		"a100": {"// slow\n", "No merged state is known to be faster"}, "t4": {"// slow\n", "No merged state is known to be faster"},
+	}
+	plan := w.plan(id, facts)
+	if len(plan.Kernels) != len(wants) {
+		t.Fatalf("the plan has %d runs", len(plan.Kernels))
+	}
+	for _, k := range plan.Kernels {
+		again, err := w.planner.Rerun(t.Context(), id, facts, planner.Rerun{Folder: folder, Device: k.Device})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for when, bundle := range map[string]string{"at first": k.Bundle, "measured again": again} {
+			job, want := w.read(bundle), wants[k.Device]
+			if got := w.files(job.Baseline.Dir)["scale.c"]; got != want.text || job.Provenance.Label != k.Device {
+				t.Errorf("%s, %s: the baseline is %q for %q, want %q", k.Device, when, got, job.Provenance.Label, want.text)
+			}
+			if notes := strings.Join(job.Notes, "\n"); !strings.Contains(notes, want.note) {
+				t.Errorf("%s, %s: the notes are %q", k.Device, when, notes)
+			}
+		}
+		sources[k.Sources] = true
+	}
+	if len(sources) != 3 {
+		t.Errorf("evidence against three baselines has %d digests", len(sources))
 	}
 }
 

@@ -118,7 +118,7 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 		r.Shapes = job.Manifest.ShapeNames() // nothing must be gained over what the policy does not name
 	}
 	job.Rounds, job.Shapes, job.Seeds, job.Profile = r.Rounds, r.Shapes, r.Seeds, r.Profile
-	return s.planner.pack(ctx, onDevice(job, r.Device))
+	return s.planner.pack(ctx, job)
 }
 
 // jobAgain plans a kernel of which somebody asks something. Both sides must take the shapes.
@@ -127,7 +127,7 @@ func (s *survey) jobAgain(ctx context.Context, r Rerun) (runners.Job, error) {
 	if err != nil {
 		return runners.Job{}, err
 	}
-	o := s.options(policyAt)
+	o := s.options(policyAt, r.Device)
 	if o.Versus, err = s.versus(ctx, r.Versus, r.Approved); err != nil {
 		return runners.Job{}, err
 	}

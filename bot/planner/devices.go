@@ -5,43 +5,30 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // devices is those that a kernel has a run on. It is empty if one run is enough.
 func (s *survey) devices(d policy.Devices) []string {
-	if s.id.Kind == change.Watch && len(d.Block) > 0 {
-		return d.Block[:1] // a watched kernel has one level and one issue
+	if s.id.Kind == change.Watch {
+		return d.Block // a device that only informs has no issue
 	}
 	return d.Each()
 }
 
-// onEach has a run of a kernel on each device. Every run has a bundle that names its device, so that a runner's evidence
-// answers for that device only.
-func (s *survey) onEach(ctx context.Context, job runners.Job, k change.Kernel) (all []change.Kernel, err error) {
-	each := s.devices(job.Policy.Devices)
-	if len(each) == 0 {
-		k.Bundle, err = s.planner.pack(ctx, job)
-		return []change.Kernel{k}, err
+// jobOn is the job of a kernel for one device of the policy: its bundle names the device, so that a runner's evidence answers for
+// that device only. The baseline may be a different one on each device; then the files are planned again.
+func (s *survey) jobOn(ctx context.Context, p *plan.Plan, job runners.Job, device string) (runners.Job, error) {
+	gate := job.Rule().Gates.Performance
+	if s.facts.Watch == nil && (gate == nil || gate.Baseline.Kind != policy.BaselineBest) {
+		job.Provenance.Label = device
+		return job, nil
 	}
-	for _, device := range each {
-		run := k
-		run.Name, run.Device, run.Labels, run.Informs = gates.NameOn(k.Name, device), device, []string{device}, job.Policy.Devices.Informs(device)
-		if run.Bundle, err = s.planner.pack(ctx, onDevice(job, device)); err != nil {
-			return nil, err
-		}
-		all = append(all, run)
-	}
-	return all, nil
-}
-
-// onDevice is a job for a device of the policy; "" is a job for any runner.
-func onDevice(job runners.Job, device string) runners.Job {
-	job.Provenance.Label = device
-	return job
+	own, _, err := s.job(ctx, p.On(device, s.pinned(device)), job.Key)
+	return own, err
 }
 
 // labels are the kinds of runners that may measure a kernel that has one run, most wanted first.

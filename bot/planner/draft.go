@@ -154,7 +154,7 @@ func (s *survey) draftOptions(ctx context.Context, kernel string) (plan.Options,
 	case at != s.trusted || s.out.NoPolicy:
 		return plan.Options{}, usage.Errorf("%s has no policy on %s: nothing can be judged (add %s)", s.facts.Repo, s.facts.Base, plan.PolicyFile)
 	}
-	o := s.options(at)
+	o := s.options(at, "")
 	o.Kernels, o.Repairs = []string{kernel}, false
 	return o, nil
 }

@@ -213,7 +213,7 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	if err != nil || len(s.out.Problems) > 0 {
 		return err
 	}
-	options := s.options(policyAt)
+	options := s.options(policyAt, "")
 	if s.id.Kind.Scheduled() {
 		if options.Kernels, err = s.swept(ctx); err != nil || len(options.Kernels) == 0 {
 			return err
@@ -250,7 +250,7 @@ func (s *survey) plan(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		kernels, err := s.kernel(ctx, job, rules)
+		kernels, err := s.kernel(ctx, p, job, rules)
 		if s.problem(manifest.FileOf(key), err) {
 			continue
 		}
@@ -336,13 +336,14 @@ func (s *survey) problem(file string, err error) bool {
 	return true
 }
 
-func (s *survey) options(policyAt string) plan.Options {
+// options plan for a device of the policy, or for any runner if it is "".
+func (s *survey) options(policyAt, device string) plan.Options {
 	f := s.facts
 	o := plan.Options{
 		Repo: s.repo, Base: s.base, Trusted: s.trusted, Head: f.Head, Scratch: s.scratch,
 		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Claims: f.Claims, Draft: f.Draft},
 		Repository: f.Repo, Version: s.planner.Version, Started: s.planner.Now().UTC(),
-		ParsePolicy: s.planner.known.policy, CheckManifest: s.planner.known.checkManifest, Repairs: true, Fetcher: s.planner.Fetcher,
+		Device: device, ParsePolicy: s.planner.known.policy, CheckManifest: s.planner.known.checkManifest, Repairs: true, Fetcher: s.planner.Fetcher,
 	}
 	if policyAt != s.trusted {
 		o.PolicyAt = policyAt
@@ -351,41 +352,75 @@ func (s *survey) options(policyAt string) plan.Options {
 		o.Faster = s.faster
 	}
 	if f.Watch != nil {
-		o.Baseline, o.Pinned = s.watchBaseline(), s.pinned()
+		o.Baseline = s.watchBaseline()
 	}
+	o.Pinned = s.pinned(device)
 	return o
 }
 
 // kernel packs the jobs of a kernel: one for each device that the policy names, or one.
-func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) ([]change.Kernel, error) {
-	k := change.Kernel{KernelSpec: change.KernelSpec{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Trial: job.Trial(), Rules: rules, Labels: labels(job), Build: builders(job)}, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)]}
-	switch { // what no runner is needed for is the same on all devices
+func (s *survey) kernel(ctx context.Context, p *plan.Plan, job runners.Job, rules []string) ([]change.Kernel, error) {
+	k := change.Kernel{KernelSpec: change.KernelSpec{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Trial: job.Trial(), Rules: rules, Labels: labels(job)}, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)]}
+	each := s.devices(job.Policy.Devices)
+	if s.unrunnable(job) || len(each) == 0 { // what no runner is needed for is the same on all devices
+		err := s.fill(ctx, job, &k)
+		return []change.Kernel{k}, err
+	}
+	var all []change.Kernel
+	for _, device := range each {
+		own, err := s.jobOn(ctx, p, job, device)
+		if err != nil {
+			return nil, err
+		}
+		run := k
+		run.Name, run.Device, run.Labels, run.Informs = gates.NameOn(k.Name, device), device, []string{device}, job.Policy.Devices.Informs(device)
+		if s.unrunnable(own) {
+			err = s.fill(ctx, own, &k)
+			return []change.Kernel{k}, err
+		}
+		if err := s.fill(ctx, own, &run); err != nil {
+			return nil, err
+		}
+		all = append(all, run)
+	}
+	return all, nil
+}
+
+// unrunnable tells whether the evidence about a job needs no runner.
+func (s *survey) unrunnable(job runners.Job) bool {
+	return job.Removed || len(job.Broken) > 0 || job.Unready != ""
+}
+
+// fill adds to a kernel what follows from the files of its job, and packs the job.
+func (s *survey) fill(ctx context.Context, job runners.Job, k *change.Kernel) (err error) {
+	k.Build = builders(job)
+	switch {
 	case job.Removed:
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
-		return []change.Kernel{k}, nil
+		return nil
 	case len(job.Broken) > 0:
 		s.out.Evidence[k.Folder] = job.BrokenEvidence()
-		return []change.Kernel{k}, nil
+		return nil
 	case job.Unready != "":
 		s.out.Evidence[k.Folder] = job.UnreadyEvidence()
-		return []change.Kernel{k}, nil
+		return nil
 	}
-	var err error
 	if k.Sources, err = sources(job); err != nil {
-		return nil, err
+		return err
 	}
 	if k.RequirementsDigest, err = requirementsDigest(job); err != nil {
-		return nil, err
+		return err
 	}
 	if k.Dispatch, err = dispatch(job); err != nil {
-		return nil, err
+		return err
 	}
 	if s.id.Kind == change.Watch {
 		if k.HeadSources, err = headSources(job); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s.onEach(ctx, job, k)
+	k.Bundle, err = s.planner.pack(ctx, job)
+	return err
 }
 
 // name is the kernel's own or, where another one bears it too (it was moved,

@@ -66,12 +66,12 @@ func (s *survey) search(ctx context.Context, r Search) (string, error) {
 	if job.Rule().Gates.Performance == nil {
 		return "", usage.Errorf("%s: the rule %s has no performance gate, and a search needs one to time %s", job.PolicyFile, job.Rule().Name, job.Manifest.Name)
 	}
-	return s.planner.pack(ctx, onDevice(job, r.Device))
+	return s.planner.pack(ctx, job)
 }
 
 // tuning returns the job that searches the variants and toggles of the head.
 func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners.Job, error) {
-	job, err := s.jobOf(ctx, s.options(policyAt), r.Folder)
+	job, err := s.jobOf(ctx, s.options(policyAt, r.Device), r.Folder)
 	if err == nil {
 		err = buildable(job)
 	}
@@ -129,7 +129,7 @@ func (s *survey) bisection(ctx context.Context, policyAt string, r Search) (runn
 	var last runners.Job
 	states := map[string]int{}
 	for i, c := range commits {
-		job, err := s.commit(ctx, policyAt, good, c.SHA, r.Folder, i)
+		job, err := s.commit(ctx, policyAt, good, c.SHA, r, i)
 		side, skip, err := plan.SideOf(job, err)
 		if err != nil {
 			return last, err
@@ -154,13 +154,13 @@ func (s *survey) bisection(ctx context.Context, policyAt string, r Search) (runn
 }
 
 // commit plans the comparison of one commit of the range with the good commit.
-func (s *survey) commit(ctx context.Context, policyAt, good, sha, folder string, i int) (runners.Job, error) {
-	o := s.options(policyAt)
+func (s *survey) commit(ctx context.Context, policyAt, good, sha string, r Search, i int) (runners.Job, error) {
+	o := s.options(policyAt, r.Device)
 	o.Base, o.Head, o.Scratch = good, sha, filepath.Join(s.scratch, fmt.Sprintf("commit-%d", i))
 	if err := os.Mkdir(o.Scratch, 0o755); err != nil {
 		return runners.Job{}, fmt.Errorf("making a scratch folder: %w", err)
 	}
-	return s.jobOf(ctx, o, folder)
+	return s.jobOf(ctx, o, r.Folder)
 }
 
 // mayRun refuses a commit that is not on a branch of the repository, unless somebody approved this commit.

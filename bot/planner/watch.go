@@ -94,11 +94,16 @@ func (s *survey) watchBaseline() *policy.Baseline {
 	return &policy.Baseline{Kind: "base"}
 }
 
-// pinned returns the commits that kernels are compared with instead of the release.
-func (s *survey) pinned() map[string]string {
+// pinned returns the commits that kernels are compared with on a device instead of the release.
+func (s *survey) pinned(device string) map[string]string {
 	all := map[string]string{}
+	if s.facts.Watch == nil {
+		return all
+	}
 	for _, p := range s.facts.Watch.Pinned {
-		all[p.Folder] = p.Base
+		if p.Device == device {
+			all[p.Folder] = p.Base
+		}
 	}
 	return all
 }

@@ -52,6 +52,28 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// A watch measures on every device that blocks. One of them may be compared with an earlier release.
+func TestWatchOnEachDevice(t *testing.T) {
+	w := newWorld(t, usual().with(tree{policyFile: onDevices(t, "{block: [l4, h200], inform: [a100]}")}))
+	first := w.repo.Head("main")
+	second := w.push("main", tree{folder + "/scale.c": "// second\n"})
+	third := w.push("main", tree{folder + "/scale.c": "// third\n"})
+	p := w.plan(change.ID{Kind: change.Watch, Repo: w.repo.ID(), SHA: third}, change.Facts{
+		Repo: w.repo.FullName(), Head: third, Base: "main", BaseSHA: second,
+		Watch: &change.Watching{Against: watch.Release, Pinned: []watch.Pin{{Folder: folder, Device: "h200", Tag: "v1.0.0", Base: first}}},
+	})
+	want := map[string]string{"l4": "// second\n", "h200": "// base\n"}
+	if len(p.Kernels) != len(want) {
+		t.Fatalf("the runs are %+v", p.Kernels)
+	}
+	for _, k := range p.Kernels {
+		job := w.read(k.Bundle)
+		if got := w.files(job.Baseline.Dir)["scale.c"]; got != want[k.Device] || job.Provenance.Label != k.Device {
+			t.Errorf("%s: the baseline is %q for %q, want %q", k.Device, got, job.Provenance.Label, want[k.Device])
+		}
+	}
+}
+
 // The policy's own baseline is for pull requests.
 func TestWatchIgnoresThePolicysBaseline(t *testing.T) {
 	for name, baseline := range map[string]string{"a tag": "tag:old", "the best": "best", "a branch": "ref:main"} {

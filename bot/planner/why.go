@@ -22,7 +22,7 @@ func (p *Planner) Explain(ctx context.Context, id change.ID, f change.Facts, r R
 			return "", err
 		}
 		shapes = job.Shapes
-		return s.planner.pack(ctx, onDevice(job, r.Device))
+		return s.planner.pack(ctx, job)
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("planning profiles of %s at %.12s: %w", f.Repo, f.Head, err)

@@ -107,10 +107,13 @@ func (v View) missingOn(r change.Run) string {
 	switch {
 	case r.Phase == change.Queued && slices.Contains(v.lacking(v.State.Runs), r.Device):
 		return "a runner with the label " + r.Device
-	case r.Phase != change.Done || outcome(r) == gates.Pass || verdict == nil || len(verdict.ToPass) == 0:
+	case r.Phase != change.Done || outcome(r) == gates.Pass || verdict == nil:
 		return ""
 	}
-	return verdict.ToPass[0]
+	for _, step := range report.ToPass(verdict) {
+		return step
+	}
+	return ""
 }
 
 func cellOf(text string) string {

@@ -127,7 +127,7 @@ func (v View) toPass() string {
 		if r.Phase != change.Done || r.Informs || outcome(r) == gates.Pass || verdict == nil {
 			continue
 		}
-		for _, step := range verdict.ToPass {
+		for _, step := range report.ToPass(verdict) {
 			items = append(items, "- "+kernelCode(r)+": "+report.EscapeProse(report.Clip(step, 300)))
 		}
 	}

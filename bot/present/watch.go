@@ -24,8 +24,8 @@ const WatchLabel = "kernelgate"
 
 // WatchMarker is the hidden first line of a kernel's issue. After a crash, the bot uses it to find an issue
 // that it has opened and not recorded.
-func WatchMarker(repo int64, folder string) string {
-	return "<!-- kernelgate:" + watch.Subject(repo, folder) + " -->"
+func WatchMarker(repo int64, folder, device string) string {
+	return "<!-- kernelgate:" + watch.Subject(repo, folder, device) + " -->"
 }
 
 // EndMarker is the hidden first line of the comment that says why an issue is closed.
@@ -36,11 +36,11 @@ func EndMarker(p *watch.Past) string {
 // IssueTitle is the title of the kernel's issue. It has no figures, so that it does not change every night.
 func (v WatchView) IssueTitle() string {
 	r := v.State.Regression
-	return titleOf(r, v.State.Folder)
+	return titleOf(r, gates.NameOn(v.State.Folder, v.State.Device))
 }
 
-func titleOf(r *watch.Regression, folder string) string {
-	name := report.Clip(report.Plain(folder), nameRunes)
+func titleOf(r *watch.Regression, kernel string) string {
+	name := report.Clip(report.Plain(kernel), nameRunes)
 	if r.Form == watch.Shifted {
 		return name + ": slower than before on the same device"
 	}
@@ -59,7 +59,7 @@ func comparedWith(l watch.Look) string {
 func (v WatchView) IssueBody() string {
 	r := v.State.Regression
 	parts := []string{
-		WatchMarker(v.State.Repo, v.State.Folder) + "\n" + v.finding(r),
+		WatchMarker(v.State.Repo, v.State.Folder, v.State.Device) + "\n" + v.finding(r),
 		v.bisect(r),
 		v.cause(r),
 		v.release(r),
@@ -72,7 +72,7 @@ func (v WatchView) IssueBody() string {
 
 func (v WatchView) finding(r *watch.Regression) string {
 	l := r.Look
-	name := report.EscapeCode(report.Clip(report.Plain(l.Kernel), nameRunes))
+	name := report.EscapeCode(report.Clip(report.Plain(gates.NameOn(l.Kernel, v.State.Device)), nameRunes))
 	if r.Form == watch.Shifted {
 		return fmt.Sprintf("%s is slower than before on %s, at every shape: on %s, and at %s, whose code is the same as before.\n", name, report.Escape(l.Device), report.EscapeCode(l.Branch), v.base(l))
 	}

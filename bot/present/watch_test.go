@@ -48,6 +48,7 @@ func TestIssues(t *testing.T) {
 	for name, events := range map[string][]watch.Event{
 		"code":       {sound, watch.Looked{Look: lookOf(2, 0.8, edited)}},
 		"bisected":   {sound, watch.Looked{Look: lookOf(2, 0.8, edited)}, bisected},
+		"one device": {watch.Looked{Device: "h200", Look: lookOf(2, 0.8, edited)}},
 		"between":    {sound, watch.Looked{Look: lookOf(2, 0.8, edited)}, between},
 		"failed":     {sound, watch.Looked{Look: lookOf(2, 0.8, edited)}, failed},
 		"pending":    {sound, watch.Looked{Look: lookOf(2, 0.8, edited)}, pending},
@@ -87,7 +88,7 @@ func TestIssues(t *testing.T) {
 		switch s.Action() {
 		case watch.Write:
 			text = v.IssueTitle() + "\n====\n" + v.IssueBody()
-			if !strings.HasPrefix(v.IssueBody(), WatchMarker(7, "kernels/scale")) {
+			if !strings.HasPrefix(v.IssueBody(), WatchMarker(7, "kernels/scale", s.Device)) {
 				t.Errorf("%s: the issue has no marker", name)
 			}
 		case watch.Close:

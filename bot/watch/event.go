@@ -17,6 +17,7 @@ type Event interface{ kind() string }
 type Looked struct {
 	Repo   int64  `json:"repo"`
 	Folder string `json:"folder"`
+	Device string `json:"device,omitempty"` // of the policy, if it asks for several
 	Look   Look   `json:"look"`
 }
 
@@ -58,9 +59,13 @@ func (IssueDismissed) kind() string { return "issue_dismissed" }
 func (IssueRefused) kind() string   { return "issue_refused" }
 func (Bisected) kind() string       { return "bisected" }
 
-// Subject names a kernel in the journal. No change has such a name.
-func Subject(repo int64, folder string) string {
-	sum := sha256.Sum256([]byte(folder))
+// Subject names a kernel in the journal, on a device of the policy if it asks for several. No change has such a name.
+func Subject(repo int64, folder, device string) string {
+	name := folder
+	if device != "" {
+		name += "\x00" + device // no folder has such a name
+	}
+	sum := sha256.Sum256([]byte(name))
 	return fmt.Sprintf("%s%d-%s", prefix, repo, hex.EncodeToString(sum[:8]))
 }
 
@@ -107,7 +112,7 @@ func (s *State) Apply(seq uint64, e Event) {
 	s.Seq = seq
 	switch e := e.(type) {
 	case Looked:
-		s.Repo, s.Folder = e.Repo, e.Folder
+		s.Repo, s.Folder, s.Device = e.Repo, e.Folder, e.Device
 		s.look(e.Look)
 	case Dropped:
 		if s.Last != nil {

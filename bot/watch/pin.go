@@ -5,6 +5,7 @@ import "time"
 // A Pin is a kernel that a watch compares with an earlier release than the newest one.
 type Pin struct {
 	Folder string `json:"folder"`
+	Device string `json:"device,omitempty"`
 	Tag    string `json:"tag"`
 	Base   string `json:"base"`
 }
@@ -28,7 +29,7 @@ func (s *State) Pin(base string, since time.Time) (Pin, bool) {
 	default:
 		return Pin{}, false
 	}
-	return Pin{Folder: s.Folder, Tag: l.Tag, Base: l.Base}, l.Base != base
+	return Pin{Folder: s.Folder, Device: s.Device, Tag: l.Tag, Base: l.Base}, l.Base != base
 }
 
 // elsewhere reports whether a look compares with a different release than the one that a slowdown was proven

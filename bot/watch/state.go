@@ -108,6 +108,7 @@ type State struct {
 	Seq    uint64 `json:"seq"` // of the last event; 0 before the first
 	Repo   int64  `json:"repo"`
 	Folder string `json:"folder"`
+	Device string `json:"device,omitempty"` // of the policy, if it asks for several
 
 	Last       *Look           `json:"last,omitempty"`
 	Sound      *Look           `json:"sound,omitempty"`  // the last look that proves that no shape is slower

@@ -57,7 +57,7 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []facts.Detail) 
 		if byKind(v, d) {
 			continue
 		}
-		missed := g.Gate == gates.GatePerformance && speedDecides(v) && slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool {
+		missed := g.Gate == gates.GatePerformance && speedDecides(v) && slices.ContainsFunc(v.Judged(), func(c gates.Comparison) bool {
 			return c.Status != gates.Passed && (d.Shape == c.Shape || d.Shape == c.Label())
 		})
 		if missed && len(why) < detailsShown {

@@ -37,6 +37,17 @@ func golden(t *testing.T, name, got string) {
 
 // The speedup of all launches of a step stands first where the policy asks for it, and else as information.
 func TestGoldenWeighted(t *testing.T) {
+	for name, v := range weighted() {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name+".md", Markdown(v, Options{}))
+			golden(t, name+".txt", Terminal(v, TerminalOptions{Width: 120}))
+		})
+	}
+}
+
+// weighted is verdicts with the speedup of all launches of a step, by the name of their golden files.
+func weighted() map[string]*gates.Verdict {
+	all := map[string]*gates.Verdict{}
 	for name, role := range map[string]gates.Role{"weighted-pass": gates.RoleTarget, "weighted-defer": gates.RoleTarget, "weighted-info": gates.RoleInfo} {
 		v := passing()
 		v.Weighted = &gates.WeightedSpeed{
@@ -55,11 +66,9 @@ func TestGoldenWeighted(t *testing.T) {
 			v.Weighted.Goal, v.Weighted.Status, v.Outcome, v.Reason = "weighted speedup >= +10%", gates.Failed, gates.Defer, gates.ReasonTooSlow
 			v.ToPass = []string{"bring all launches of a step together to ≤\u00a0527.27\u00a0µs"}
 		}
-		t.Run(name, func(t *testing.T) {
-			golden(t, name+".md", Markdown(v, Options{}))
-			golden(t, name+".txt", Terminal(v, TerminalOptions{Width: 120}))
-		})
+		all[name] = v
 	}
+	return all
 }
 
 func TestGolden(t *testing.T) {

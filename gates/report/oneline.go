@@ -43,7 +43,7 @@ func deciding(v *gates.Verdict) string {
 	return s
 }
 
-// decidingShape is the first shape that does not pass, or else the first target.
+// decidingShape is the first shape, or the sum over a step, that does not pass, or else the first target.
 func decidingShape(v *gates.Verdict) *gates.Comparison {
 	for _, wanted := range []func(c *gates.Comparison) bool{
 		func(c *gates.Comparison) bool { return c.Status == gates.Failed },
@@ -51,9 +51,9 @@ func decidingShape(v *gates.Verdict) *gates.Comparison {
 		func(c *gates.Comparison) bool { return c.Role == gates.RoleTarget },
 		func(c *gates.Comparison) bool { return true },
 	} {
-		for i := range v.Comparisons {
-			if c := &v.Comparisons[i]; measured(*c) && number.Finite(c.Speedup.Value) && wanted(c) {
-				return c
+		for _, c := range v.Judged() {
+			if measured(c) && number.Finite(c.Speedup.Value) && wanted(&c) {
+				return &c
 			}
 		}
 	}

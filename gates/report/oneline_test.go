@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 func TestOneLine(t *testing.T) {
@@ -25,6 +27,43 @@ func TestOneLine(t *testing.T) {
 		})
 	}
 }
+
+// A verdict that hangs on all launches of a step is not told by the figure of a shape.
+func TestOneLineOfAStep(t *testing.T) {
+	for name, want := range map[string]string{
+		"weighted-pass":  "PASS sdpa_fp8: +6.6_% [+6.1_%,_+7.1_%] on all launches of a step",
+		"weighted-defer": "DEFER (too-slow) sdpa_fp8: +6.6_% [+6.1_%,_+7.1_%] on all launches of a step, goal speedup ≥_+10_%",
+		"weighted-info":  "PASS sdpa_fp8: +16.1_% [+15.7_%,_+16.4_%] on mission",
+	} {
+		if got := strings.ReplaceAll(OneLine(weighted()[name]), string(nbsp), "_"); got != want {
+			t.Errorf("%s: got  %s\nwant %s", name, got, want)
+		}
+	}
+}
+
+// The steps to pass name the sum where the reason of the verdict is a shape.
+func TestToPassNamesTheStep(t *testing.T) {
+	v := weighted()["weighted-defer"]
+	v.Reason, v.ToPass = gates.ReasonRegression, []string{"bring `small` to ≤ 9.30 µs"}
+	steps := strings.Join(ToPass(v), "\n")
+	if !strings.Contains(steps, "bring all launches of a step to ≤") || !strings.Contains(steps, "`small`") {
+		t.Errorf("the steps are\n%s", steps)
+	}
+	v = weighted()["weighted-info"]
+	if steps := ToPass(v); len(steps) > 0 {
+		t.Errorf("a sum for information has the steps %q", steps)
+	}
+}
+
+// A terminal says why nothing is known about lines, where they would be.
+func TestTerminalWhySaysWhatWasNotSampled(t *testing.T) {
+	got := oneSpace(TerminalWhy(explained(), TerminalOptions{Width: 120}))
+	if !strings.Contains(got, "Lines and instructions on mission were not sampled: ncu prints no source: it needs 2024.1 or later") || strings.Count(got, "not sampled") != 1 {
+		t.Error(got)
+	}
+}
+
+func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func TestOneLineIsShort(t *testing.T) {
 	v := unbuilt()

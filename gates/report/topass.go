@@ -30,7 +30,7 @@ func ToPass(v *gates.Verdict) []string {
 	}
 	if v.Outcome == gates.Defer && speedDecides(v) {
 		named := strings.Join(append(slices.Clone(bring), words...), "\n")
-		for _, c := range v.Comparisons {
+		for _, c := range v.Judged() {
 			if unmet(c) && !names(named, c.Label()) {
 				if step := stepOf(c); strings.HasPrefix(step, "bring `") {
 					bring = append(bring, step)
@@ -73,7 +73,7 @@ func names(steps, shape string) bool {
 // stepOf is the step of one shape that does not meet its goal.
 func stepOf(c gates.Comparison) string {
 	goal, asked := speedupGoal(c.Goal)
-	shape := quoted(c.Label())
+	shape := labelled(c)
 	switch {
 	case c.Status == gates.Open && c.RoundsNeeded > 0:
 		return fmt.Sprintf("prove %s: it is not decided yet, and about %d rounds would decide", shape, c.RoundsNeeded)

@@ -79,6 +79,9 @@ func waits(v *gates.Verdict) []block {
 // stalled is the lines and the instructions at which the warps of each side were found.
 func stalled(w gates.Why) []block {
 	var blocks []block
+	if w.Unsampled != "" {
+		blocks = append(blocks, paragraph{line{text("Lines and instructions on "), mono(w.Shape), text(" were not sampled: " + Clip(Plain(w.Unsampled), remedyRunes))}})
+	}
 	for _, s := range w.Stalled {
 		share := func(samples int) line { return cell(number.Share(float64(samples) / float64(max(1, s.Samples)))) }
 		var rows [][]line

@@ -89,7 +89,7 @@ func (l *Ledger) OnMain(ctx context.Context, repoID int64, folder string, limit 
 // joins is given: SQLite would rather go through all runs in the order that is asked for.
 func (l *Ledger) listRuns(ctx context.Context, what, numbers string, args ...any) ([]RunRow, error) {
 	query := `SELECT r.n, r.job, r.change, coalesce(nullif(p.name, ''), c.repo), c.title, r.kernel, r.folder, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
-		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side, c.open, c.author
+		r.device, r.label, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side, c.open, c.author
 		FROM (` + numbers + `) which CROSS JOIN runs r ON r.n = which.n CROSS JOIN changes c ON c.id = r.change
 		LEFT JOIN repositories p ON p.id = r.repo_id ORDER BY which.n DESC`
 	runs, err := all(ctx, l, what, query, args, scanRun)

@@ -35,9 +35,9 @@ func (l *Ledger) Merges(ctx context.Context, repoID int64, folder string) (highw
 	for _, r := range rows {
 		h.Merges = append(h.Merges, r.Merge)
 	}
-	const query = "SELECT DISTINCT r.against, c.base FROM runs r JOIN changes c ON c.id = r.change WHERE r.repo_id = ? AND r.folder = ? AND r.unbuildable"
+	const query = "SELECT DISTINCT r.against, c.base, r.label FROM runs r JOIN changes c ON c.id = r.change WHERE r.repo_id = ? AND r.folder = ? AND r.unbuildable"
 	broken, err := all(ctx, l, "baselines that did not build", query, []any{repoID, folder}, func(rows *sql.Rows) (at highwater.OnBranch, err error) {
-		return at, rows.Scan(&at.Commit, &at.Branch)
+		return at, rows.Scan(&at.Commit, &at.Branch, &at.Label)
 	})
 	for _, at := range broken {
 		h.Unbuildable[at] = true
@@ -54,14 +54,14 @@ type mergeRow struct {
 
 // mergesOf is the runs of a kernel on the default branch in the order of their events, those under earlier names first.
 func (l *Ledger) mergesOf(ctx context.Context, repoID int64, folder string) ([]mergeRow, error) {
-	const query = `SELECT r.n, r.was, r.head, r.folder, c.base, r.against, r.device, r.arch, r.outcome, r.ended
+	const query = `SELECT r.n, r.was, r.head, r.folder, c.base, r.against, r.label, r.device, r.arch, r.outcome, r.ended
 		FROM runs r JOIN changes c ON c.id = r.change
 		WHERE r.repo_id = ? AND r.folder = ? AND r.change LIKE 'push-%' AND r.side = 0 AND r.phase <> 'abandoned' AND r.n < ? ORDER BY r.n`
 	var found []mergeRow
 	until := int64(1) << 62
 	for range maxRenames {
 		rows, err := all(ctx, l, "the merges of "+folder, query, []any{repoID, folder, until}, func(rows *sql.Rows) (m mergeRow, err error) {
-			return m, rows.Scan(&m.n, &m.was, &m.Commit, &m.Folder, &m.Branch, &m.Against, &m.Device.Name, &m.Device.Arch, &m.Outcome, scanTime{&m.At})
+			return m, rows.Scan(&m.n, &m.was, &m.Commit, &m.Folder, &m.Branch, &m.Against, &m.Label, &m.Device.Name, &m.Device.Arch, &m.Outcome, scanTime{&m.At})
 		})
 		if err != nil {
 			return nil, err

@@ -57,6 +57,7 @@ type RunRow struct {
 	Reason   gates.Reason       `json:"reason,omitempty"`
 	Line     string             `json:"line,omitempty"`
 	Device   string             `json:"device,omitempty"`
+	Label    string             `json:"device_label,omitempty"` // the device of the policy that the run is for
 	Runner   string             `json:"runner,omitempty"`
 	Extra    bool               `json:"extra,omitempty"` // for information
 	Asked    time.Time          `json:"asked,omitzero"`
@@ -89,7 +90,7 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 
 func scanRun(rows *sql.Rows) (r RunRow, err error) {
 	return r, rows.Scan(&r.N, &r.Job, scanID{&r.Change}, &r.Repo, &r.Title, &r.Kernel, &r.Folder, &r.Attempt, &r.Head, &r.Rule, &r.Phase,
-		&r.Outcome, &r.Reason, &r.Line, &r.Device, &r.Runner, scanTime{&r.Asked}, scanTime{&r.Begun}, scanTime{&r.Ended},
+		&r.Outcome, &r.Reason, &r.Line, &r.Device, &r.Label, &r.Runner, scanTime{&r.Asked}, scanTime{&r.Begun}, scanTime{&r.Ended},
 		&r.Evidence, &r.Verdict, &r.Extra, &r.Open, &r.Author)
 }
 

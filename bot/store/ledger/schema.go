@@ -67,6 +67,7 @@ CREATE TABLE runs (
 	reason   TEXT    NOT NULL,
 	line     TEXT    NOT NULL,
 	device   TEXT    NOT NULL,
+	label    TEXT    NOT NULL, -- the device of the policy that the run is for; '' if any one runner is enough
 	runner   TEXT    NOT NULL,
 	asked    INTEGER NOT NULL,
 	begun    INTEGER NOT NULL,

@@ -11,9 +11,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/watch"
 )
 
-// Watched returns the watched kernels of a repository, sorted by folder.
+// Watched returns the watched kernels of a repository, sorted by folder, with one state for each device.
 func (l *Ledger) Watched(ctx context.Context, repoID int64) ([]*watch.State, error) {
-	return all(ctx, l, "the watched kernels", "SELECT state FROM watched WHERE repo_id = ? ORDER BY folder", []any{repoID}, func(rows *sql.Rows) (*watch.State, error) {
+	return all(ctx, l, "the watched kernels", "SELECT state FROM watched WHERE repo_id = ? ORDER BY folder, name", []any{repoID}, func(rows *sql.Rows) (*watch.State, error) {
 		s := &watch.State{}
 		return s, rows.Scan(scanJSON{s})
 	})

@@ -15,7 +15,7 @@ func TestWatched(t *testing.T) {
 	m := newMemory()
 	want := map[string]*watch.State{}
 	write := func(repo int64, folder string, e watch.Event) {
-		name := watch.Subject(repo, folder)
+		name := watch.Subject(repo, folder, "")
 		data, err := json.Marshal(e)
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestWatched(t *testing.T) {
 			}
 			for i, folder := range folders {
 				has, _ := json.Marshal(got[i])
-				wants, _ := json.Marshal(want[watch.Subject(repo, folder)])
+				wants, _ := json.Marshal(want[watch.Subject(repo, folder, "")])
 				if string(has) != string(wants) {
 					t.Errorf("%s of %d:\n%s, want\n%s", folder, repo, has, wants)
 				}

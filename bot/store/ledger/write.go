@@ -107,8 +107,8 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 		return nil
 	}
 	const query = `INSERT INTO runs
-		(job, change, repo_id, kernel, folder, attempt, head, rule, phase, outcome, reason, line, device, runner, asked, begun, ended, evidence, verdict, side, was, against, arch, unbuildable, main)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		(job, change, repo_id, kernel, folder, attempt, head, rule, phase, outcome, reason, line, device, label, runner, asked, begun, ended, evidence, verdict, side, was, against, arch, unbuildable, main)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (job) DO UPDATE SET
 		phase = excluded.phase, outcome = excluded.outcome, reason = excluded.reason, line = excluded.line, rule = excluded.rule,
 		device = excluded.device, runner = excluded.runner, begun = excluded.begun, ended = excluded.ended,
@@ -125,7 +125,7 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 			main := r.change.Kind.OnMain() && r.change.Kind != change.Watch && !r.extra && (result.Outcome == gates.Pass || result.Outcome == gates.Defer)
 			var n int64
 			if err := stmt.QueryRowContext(ctx, r.Job, r.change.String(), r.change.Repo, r.Name, r.Folder, r.Attempt, r.Head, r.Rule, r.Phase,
-				result.Outcome, result.Reason, result.Line, result.Device, r.Runner, nanos(r.Asked), nanos(r.Begun), nanos(r.Ended),
+				result.Outcome, result.Reason, result.Line, result.Device, r.Device, r.Runner, nanos(r.Asked), nanos(r.Begun), nanos(r.Ended),
 				result.Evidence, result.Verdict, r.extra, r.Was, result.Against, result.Arch, result.Unbuildable, main).Scan(&n); err != nil {
 				return fmt.Errorf("run %s: %w", r.Job, err)
 			}

@@ -28,6 +28,7 @@ import (
 func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	job := runners.Job{Change: p.opt.Change, Key: key, Removed: slices.Contains(p.removed, key)}
 	job.Change.Paths = p.PathsOf(key, job.Change.Paths)
+	job.Provenance.Label = p.opt.Device
 	file := manifest.FileOf(key)
 	text, rev, isNew, err := p.manifest(ctx, file)
 	if err != nil {

@@ -58,6 +58,8 @@ type Options struct {
 
 	// Baseline replaces the policy's baseline in every rule: base or best; nil means the policy's.
 	Baseline *policy.Baseline
+	// Device is the device of the policy that the jobs are for; "" if any one runner is enough.
+	Device string
 	// Pinned has the commits that replace the base as the baseline of single kernels, by key.
 	Pinned map[string]string
 
@@ -98,7 +100,7 @@ type Plan struct {
 	shared  map[string]bool // kernels that share their folder
 	moved   map[string]bool // kernels whose compiler the change moves
 	pins    *pins
-	// policies is shared by the plans of As.
+	// policies is shared by the plans of As and On.
 	policies *parsedPolicies
 	// reads holds the files that a kernel's build may read in addition to those of a folder that
 	// only it uses, at the base or at the head.
@@ -141,6 +143,13 @@ func (p *Plan) Changed() []string { return p.changed }
 func (p *Plan) As(c policy.Change) *Plan {
 	other := *p
 	other.opt.Change = c
+	return &other
+}
+
+// On returns the plan for the same files on a device of the policy, with the baselines of that device.
+func (p *Plan) On(device string, pinned map[string]string) *Plan {
+	other := *p
+	other.opt.Device, other.opt.Pinned = device, pinned
 	return &other
 }
 

@@ -30,7 +30,7 @@ func (h *repository) job(ctx context.Context, commit int) (runners.Job, error) {
 	}
 	made, err := plan.New(ctx, plan.Options{
 		Repo: h.repo, Base: h.good, Head: h.commits[commit].SHA, Scratch: to, Kernels: []string{h.opt.Kernel}, Policy: h.opt.Policy,
-		Version: h.opt.Version, Started: h.opt.Now().UTC(),
+		Version: h.opt.Version, Started: h.opt.Now().UTC(), Fetcher: h.opt.Fetcher,
 	})
 	if err != nil {
 		return runners.Job{}, usage.Error{Err: err}

@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 	"github.com/kernelgate/kernelgate/runners/work/arm"
 )
 
@@ -29,6 +30,7 @@ type Options struct {
 	Accuracy
 	measure.Config
 
+	Fetcher *recordings.Fetcher // of recorded inputs at an address; nil fetches none
 	Version string
 	Now     func() time.Time
 	Host    arm.Host // that measures; nil means this one, by Config
@@ -70,7 +72,10 @@ func Run(ctx context.Context, opt Options, progress runners.Progress) (*Report, 
 	if err != nil {
 		return nil, err
 	}
-	if job.Baseline == nil {
+	switch {
+	case job.Unready != "":
+		return nil, fmt.Errorf("the bad commit %.12s cannot be judged: %s", commits[len(commits)-1].SHA, job.Unready)
+	case job.Baseline == nil:
 		return nil, usage.Errorf("%s does not have the kernel %s (name a commit that has it)", opt.Good, opt.Kernel)
 	}
 	return run(ctx, opt, job, checkout.Commit{SHA: good, Subject: opt.Good}, commits, h.side, scratch, progress)

@@ -58,6 +58,8 @@ type Options struct {
 	// Labels are what this machine is, by the policies' names of devices: cpu, gpu, l4.
 	Labels []string
 
+	Fetcher *recordings.Fetcher // of recorded inputs at an address; nil fetches none
+
 	Results string // folder for results; "" means results in the repository
 	Rounds  int    // the maximum number of rounds; 0 means the policy's
 	Version string
@@ -160,14 +162,10 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 		policyRoot = repo.Dir()
 	}
 	host, _ := os.Hostname() // only for the record
-	var fetcher *recordings.Fetcher
-	if opt.Getenv != nil {
-		fetcher = recordings.Here(opt.Getenv)
-	}
 	c.plan, err = plan.New(ctx, plan.Options{
 		Repo: repo, Base: base, Trusted: c.tip, Head: opt.Head, Scratch: c.scratch, Kernels: opt.Kernels, Change: c.opt.Change, Policy: opt.Policy, PolicyRoot: policyRoot,
 		Variant: opt.Variant, BaselineVariant: opt.BaselineVariant, Static: opt.Static, Rounds: opt.Rounds, Before: opt.Before, After: opt.After,
-		Host: host, Version: opt.Version, Started: c.started, Fetcher: fetcher,
+		Host: host, Version: opt.Version, Started: c.started, Fetcher: opt.Fetcher,
 	})
 	if err != nil {
 		c.close()

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// recordings are searches on a GPU: NAME-truth.jsonl is an exhaustive search, NAME-search.jsonl is one
+// recorded has searches on a GPU: NAME-truth.jsonl is an exhaustive search, NAME-search.jsonl is one
 // with the default proposer in the same space.
-const recordings = "../../backend/cuda/testdata/h200/tune"
+const recorded = "../../backend/cuda/testdata/h200/tune"
 
 // A recording is the exhaustive truth about a space.
 type recording struct {
@@ -23,7 +23,7 @@ type recording struct {
 
 func readRecordings(t *testing.T) []recording {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(recordings, "*-truth.jsonl"))
+	files, err := filepath.Glob(filepath.Join(recorded, "*-truth.jsonl"))
 	if err != nil || len(files) < 2 {
 		t.Fatalf("%d recordings: %v", len(files), err)
 	}
@@ -113,7 +113,7 @@ func (r *recording) behind(id string) float64 {
 // live returns the winner of the recorded search, and the seconds until this winner goes to the gate.
 func (r *recording) live(t *testing.T) (winner string, seconds float64) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(recordings, r.name+"-search.jsonl"))
+	text, err := os.ReadFile(filepath.Join(recorded, r.name+"-search.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestRecordedSearches(t *testing.T) {
 				t.Errorf("%s: %s finds %s, %.2f %% behind the best, in %.0f %% of the time; want 1 %% and a third", r.name, who, id, 100*behind, 100*share)
 			}
 		}
-		if _, err := os.Stat(filepath.Join(recordings, r.name+"-search.jsonl")); err == nil {
+		if _, err := os.Stat(filepath.Join(recorded, r.name+"-search.jsonl")); err == nil {
 			winner, seconds := r.live(t)
 			check("the search", winner, seconds)
 		}

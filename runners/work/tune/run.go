@@ -24,6 +24,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
 	"github.com/kernelgate/kernelgate/runners/host/checkout"
 	"github.com/kernelgate/kernelgate/runners/host/folderhash"
+	"github.com/kernelgate/kernelgate/runners/host/recordings"
 	"github.com/kernelgate/kernelgate/runners/work/arm"
 )
 
@@ -53,6 +54,7 @@ type Options struct {
 	Retry   bool   // try known failures again
 
 	measure.Config
+	Fetcher *recordings.Fetcher // of recorded inputs at an address; nil fetches none
 	Version string
 	Now     func() time.Time
 }
@@ -157,7 +159,7 @@ func (r *runner) options(variant string) (plan.Options, error) {
 	host, _ := os.Hostname() // only for the record
 	return plan.Options{
 		Repo: r.repo, Scratch: scratch, Kernels: []string{r.opt.Kernel}, Policy: r.opt.Policy, Change: policy.Change{Labels: r.opt.Labels},
-		Variant: variant, BaselineVariant: r.opt.Baseline, Host: host, Version: r.opt.Version, Started: r.opt.Now().UTC(),
+		Variant: variant, BaselineVariant: r.opt.Baseline, Host: host, Version: r.opt.Version, Started: r.opt.Now().UTC(), Fetcher: r.opt.Fetcher,
 	}, nil
 }
 

@@ -71,7 +71,7 @@ func TestView(t *testing.T) {
 
 // TestViewOfRecordings checks that the recorded searches have views.
 func TestViewOfRecordings(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(recordings, "*.jsonl"))
+	files, err := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
 	if err != nil || len(files) < 4 {
 		t.Fatal(files, err)
 	}
