@@ -28,7 +28,7 @@ func TestAuthorsWhoAskAgain(t *testing.T) {
 	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, control: 5%, pairs: 8, rounds: {min: 6, max: 20}, interims: [6, 12, 20]}`)
 	gate := p.Rules[0].Gates.Performance
 	probe := p.Probe()
-	asks, claims, days := 1000, min(MostCodes(gate), long.Times(12, 1000)), long.Times(2, 20)
+	asks, claims, days := 1000, min(MostCodes(gate), long.Times(12, 1000)), long.Times(2, 10)
 	at := func(ratio float64) truth { return truth{heavyTailed, map[string]float64{"mission": ratio}, 1, 8} }
 	for name, kernels := range map[string]struct {
 		ratio  float64

@@ -239,7 +239,7 @@ func TestWeightedSettles(t *testing.T) {
 // In how many runs a kernel passes whose step is exactly at the threshold, and how often the interval holds the truth. The
 // weights are 36 to 1; rounds are correlated; a shape is noisy; the shapes gain differently.
 func TestWeightedErrorRate(t *testing.T) {
-	runs := long.Times(40, 400)
+	runs := long.Times(40, 200)
 	p := performancePolicy(t, `{target: {weighted: ">= +3%"}, guard: {speedup: ">= -30%"}, rounds: {min: 6, max: 20}, pairs: 12, tails: none}`)
 	at := func(s step) step { // scales the ratios so that the step is at the threshold
 		by := 1.03 / s.truth()

@@ -50,9 +50,6 @@ type Job struct {
 	Part    Part          // of the policy that is asked; see Ask
 	Record  Record        // of earlier measurements; nil if there is none
 
-	// OnlyExplain says that both sides are only profiled, on Shapes, for somebody who asks why their times differ.
-	OnlyExplain bool
-
 	// Search asks for a search instead of a comparison; nil means a comparison.
 	Search *Search
 
@@ -65,13 +62,8 @@ type Job struct {
 	Builds, Builder string
 }
 
-// Asked returns the policy with what somebody asks in addition to it, or instead of it.
-func (j Job) Asked() *policy.Policy {
-	if j.OnlyExplain {
-		return j.Policy.OnlyExplain(j.Shapes)
-	}
-	return j.Policy.Narrow(j.Shapes, j.Seeds)
-}
+// Asked returns the policy with the shapes and seeds that somebody names.
+func (j Job) Asked() *policy.Policy { return j.Policy.Narrow(j.Shapes, j.Seeds) }
 
 // Rule returns the policy's rule for this kernel's change.
 func (j Job) Rule() *policy.Rule {

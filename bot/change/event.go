@@ -1,7 +1,6 @@
 package change
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -385,22 +384,9 @@ func (RepublishAsked) kind() string { return "republish_asked" }
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
 
-// decoders are by the word under which an event is stored.
-var decoders = map[string]func(from compat.Writer, kind string, data []byte) (Event, error){
-	"seen":            decode[Seen],
-	"planned":         decode[Planned],
-	"asked":           decode[Asked],
-	"answered":        decode[Answered],
-	"reviewed":        decode[Reviewed],
-	"started":         decode[Started],
-	"built":           decode[Built],
-	"finished":        decode[Finished],
-	"searching":       decode[Searching],
-	"dropped":         decode[Dropped],
-	"published":       decode[Published],
-	"head_shared":     decode[HeadShared],
-	"republish_asked": decode[RepublishAsked],
-}
+var vocabulary = compat.Vocabulary[Event]{KindOf: KindOf, All: []Event{
+	Seen{}, Planned{}, Asked{}, Answered{}, Reviewed{}, Started{}, Built{}, Finished{}, Searching{}, Dropped{}, Published{}, HeadShared{}, RepublishAsked{},
+}}
 
 // Decode reads an event that this program has stored.
 func Decode(kind string, data []byte) (Event, error) { return DecodeFrom(compat.Writer{}, kind, data) }
@@ -408,16 +394,5 @@ func Decode(kind string, data []byte) (Event, error) { return DecodeFrom(compat.
 // DecodeFrom reads an event that another version may have stored. It refuses kinds and fields that this program does not
 // know (compat.IsUnknown).
 func DecodeFrom(from compat.Writer, kind string, data []byte) (Event, error) {
-	if read := decoders[kind]; read != nil {
-		return read(from, kind, data)
-	}
-	return nil, from.Unknown(fmt.Sprintf("an event of the kind %q", kind))
-}
-
-func decode[E Event](from compat.Writer, kind string, data []byte) (Event, error) {
-	var e E
-	if err := from.Decode(kind, data, &e); err != nil {
-		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
-	}
-	return e, nil
+	return vocabulary.Decode(from, kind, data)
 }

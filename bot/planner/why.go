@@ -60,6 +60,6 @@ func explained(job runners.Job, shapes []string) (runners.Job, error) {
 	if len(shapes) == 0 {
 		return job, usage.Errorf("%s has no shape that both sides take", job.Manifest.Name)
 	}
-	job.OnlyExplain, job.Shapes, job.Seeds = true, shapes[:min(len(shapes), gates.MaxExplainedShapes)], nil
-	return job, nil
+	job.Shapes, job.Seeds = shapes[:min(len(shapes), gates.MaxExplainedShapes)], nil
+	return job, job.Ask(runners.PartExplain)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/policies/usage"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 const gpuManifest = `version: 1
@@ -45,7 +46,7 @@ func TestExplain(t *testing.T) {
 		}
 		job := w.read(bundle)
 		gates := job.Asked().RuleFor(job.Change).Gates
-		if !slices.Equal(explained, want) || !job.OnlyExplain || !slices.Equal(job.Shapes, want) || gates.Performance != nil || gates.Correctness != nil || !slices.Equal(gates.OnlyExplain.Shapes.Names, want) {
+		if !slices.Equal(explained, want) || job.Part != runners.PartExplain || !slices.Equal(job.Shapes, want) || gates.Performance != nil || gates.Correctness != nil || !slices.Equal(gates.OnlyExplain.Shapes.Names, want) {
 			t.Errorf("%s: %v, %+v", name, explained, gates)
 		}
 	}

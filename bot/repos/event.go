@@ -64,25 +64,9 @@ func IsSubject(name string) bool {
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
 
+var vocabulary = compat.Vocabulary[Event]{KindOf: KindOf, About: "a repository", All: []Event{Named{}, Removed{}, MadePublic{}, MadePrivate{}}}
+
 // Decode reads a stored event. It refuses an event that a newer version wrote and this one does not know.
 func Decode(from compat.Writer, kind string, data []byte) (Event, error) {
-	switch kind {
-	case "repository_named":
-		return decode[Named](from, kind, data)
-	case "repository_removed":
-		return decode[Removed](from, kind, data)
-	case "pages_public":
-		return decode[MadePublic](from, kind, data)
-	case "pages_private":
-		return decode[MadePrivate](from, kind, data)
-	}
-	return nil, from.Unknown(fmt.Sprintf("an event of the kind %q about a repository", kind))
-}
-
-func decode[E Event](from compat.Writer, kind string, data []byte) (Event, error) {
-	var e E
-	if err := from.Decode(kind, data, &e); err != nil {
-		return nil, fmt.Errorf("reading the event %s of a repository: %w", kind, err)
-	}
-	return e, nil
+	return vocabulary.Decode(from, kind, data)
 }

@@ -77,33 +77,11 @@ func IsSubject(name string) bool { return strings.HasPrefix(name, prefix) }
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
 
+var vocabulary = compat.Vocabulary[Event]{KindOf: KindOf, About: "a watched kernel", All: []Event{Looked{}, Dropped{}, IssueWritten{}, IssueClosed{}, IssueDismissed{}, IssueRefused{}, Bisected{}}}
+
 // Decode reads a stored event. It refuses one that a newer version wrote and this one does not know.
 func Decode(from compat.Writer, kind string, data []byte) (Event, error) {
-	switch kind {
-	case "looked":
-		return decode[Looked](from, kind, data)
-	case "unwatched":
-		return decode[Dropped](from, kind, data)
-	case "issue_written":
-		return decode[IssueWritten](from, kind, data)
-	case "issue_closed":
-		return decode[IssueClosed](from, kind, data)
-	case "issue_dismissed":
-		return decode[IssueDismissed](from, kind, data)
-	case "issue_refused":
-		return decode[IssueRefused](from, kind, data)
-	case "bisected":
-		return decode[Bisected](from, kind, data)
-	}
-	return nil, from.Unknown(fmt.Sprintf("an event of the kind %q about a watched kernel", kind))
-}
-
-func decode[E Event](from compat.Writer, kind string, data []byte) (Event, error) {
-	var e E
-	if err := from.Decode(kind, data, &e); err != nil {
-		return nil, fmt.Errorf("reading the event %s of a watched kernel: %w", kind, err)
-	}
-	return e, nil
+	return vocabulary.Decode(from, kind, data)
 }
 
 // Apply adds an event. Any event can follow any state: an event that does not fit the state changes only

@@ -69,13 +69,11 @@ type description struct {
 	Noise      bool             `json:"noise,omitempty"`
 	Recorded   bool             `json:"recorded,omitempty"` // there are recordings
 
-	Rounds  int      `json:"rounds,omitempty"`
-	Shapes  []string `json:"shapes,omitempty"`
-	Seeds   []int64  `json:"seeds,omitempty"`
-	Profile bool     `json:"profile,omitempty"`
-
-	OnlyExplain bool         `json:"only_explain,omitempty"`
-	Part        runners.Part `json:"part,omitempty"`
+	Rounds  int          `json:"rounds,omitempty"`
+	Shapes  []string     `json:"shapes,omitempty"`
+	Seeds   []int64      `json:"seeds,omitempty"`
+	Profile bool         `json:"profile,omitempty"`
+	Part    runners.Part `json:"part,omitempty"`
 
 	Search *runners.Search `json:"search,omitempty"`
 	Sides  []side          `json:"sides,omitempty"` // of a bisection

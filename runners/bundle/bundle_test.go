@@ -127,6 +127,7 @@ func TestRoundTrip(t *testing.T) {
 		"new kernel":       func(j *runners.Job) { j.Baseline = nil },
 		"a probe":          func(j *runners.Job) { j.Part = runners.PartProbe },
 		"compiled only":    func(j *runners.Job) { j.Part = runners.PartStatic },
+		"only explained":   func(j *runners.Job) { j.Part, j.Shapes = runners.PartExplain, []string{"small"} },
 		"variants":         func(j *runners.Job) { j.Candidate.Dir = j.Trusted },
 		"another baseline": func(j *runners.Job) { j.Baseline.Dir = fill(t, t.TempDir(), map[string]string{"bench": "old"}) },
 		"implementations of their own": func(j *runners.Job) {

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,9 +21,13 @@ func TestPartTravels(t *testing.T) {
 		runners.PartStatic: func(j runners.Job) bool {
 			return j.Rule().Gates.Performance == nil && j.Rule().Gates.Correctness == nil
 		},
+		runners.PartExplain: func(j runners.Job) bool {
+			g := j.Rule().Gates
+			return g.Performance == nil && g.OnlyExplain != nil && slices.Equal(g.OnlyExplain.Shapes.Names, []string{"small"})
+		},
 	} {
 		job := example(t)
-		job.Part = part
+		job.Part, job.Shapes = part, []string{"small"}
 		data, _ := pack(t, job)
 		peeked, err := Peek(bytes.NewReader(data))
 		if err != nil {

@@ -201,7 +201,7 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 		Key: d.Key, ManifestText: string(manifestYAML), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
 		Change: d.Change, Trusted: at(side{Folder: baseFolder}).Dir, Candidate: at(d.Candidate),
 		Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
-		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile, OnlyExplain: d.OnlyExplain,
+		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile,
 	}
 	if d.Recorded && dir != "" {
 		j.Recorded = filepath.Join(dir, recordedFolder)

@@ -127,7 +127,7 @@ func describe(j runners.Job) (d description, folders, manifests map[string]strin
 	d = description{
 		Schema: schema, Key: j.Key, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
 		Change: j.Change, Provenance: j.Provenance, Notes: j.Notes, Noise: j.Noise,
-		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile, OnlyExplain: j.OnlyExplain, Part: j.Part, Recorded: j.Recorded != "",
+		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile, Part: j.Part, Recorded: j.Recorded != "",
 	}
 	if d.Recorded {
 		folders[recordedFolder] = j.Recorded

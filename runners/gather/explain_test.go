@@ -119,7 +119,10 @@ func TestExplainedAfterTheVerdict(t *testing.T) {
 // A job that only explains builds both sides and profiles them: nothing is compared, timed or judged.
 func TestOnlyExplain(t *testing.T) {
 	j := job(t)
-	j.OnlyExplain, j.Shapes = true, []string{"two"}
+	j.Shapes = []string{"two"}
+	if err := j.Ask(runners.PartExplain); err != nil {
+		t.Fatal(err)
+	}
 	b := profiling{scripted: &scripted{job: j, compile: true, ratio: 2}}
 	e, err := Gather(t.Context(), j, b, silent{})
 	if err != nil || e.Fault != "" {

@@ -131,20 +131,27 @@ func (tr trial) backend(t *testing.T) *Backend {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	side := func(name, source string) runners.Side {
+	fill := func(name string, files map[string]string) string {
 		dir := filepath.Join(root, name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{"scale.cu": source, "reference.cu": tr.reference, "reference.py": tr.python} {
+		for file, text := range files {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return runners.Side{Dir: dir, Variant: m.DefaultVariant}
+		return dir
+	}
+	// The sides' folders have nothing else, so that a source is compiled once whatever a test's reference is.
+	side := func(name, source string) runners.Side {
+		return runners.Side{Dir: fill(name, map[string]string{"scale.cu": source}), Variant: m.DefaultVariant}
 	}
 	base := side("base", tr.baseline)
-	job := runners.Job{Manifest: m, ManifestText: tr.manifest, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", tr.candidate)}
+	job := runners.Job{
+		Manifest: m, ManifestText: tr.manifest, Policy: p, Baseline: &base, Candidate: side("head", tr.candidate),
+		Trusted: fill("trusted", map[string]string{"reference.cu": tr.reference, "reference.py": tr.python}),
+	}
 	for name, data := range tr.recorded {
 		job.Recorded = filepath.Join(root, "recorded")
 		if err := os.MkdirAll(job.Recorded, 0o700); err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/number"
-	"github.com/kernelgate/kernelgate/runners"
 )
 
 // maxVerdicts is how many finalists the gate judges.
@@ -121,28 +120,7 @@ func (s *Search) judge(ctx context.Context, t *Tried) (bool, error) {
 
 // sanitize reports whether the sanitizers let a finalist go on.
 func (s *Search) sanitize(ctx context.Context, t *Tried) (bool, error) {
-	checked, ok := s.Log.sanitized[t.ID]
-	if !ok {
-		s.report(runners.Event{Text: "running the sanitizers on " + s.space.Short(t.Candidate)})
-		var err error
-		if checked, err = s.Lab.Sanitize(ctx, t.ID, t.Candidate); err != nil {
-			return false, fmt.Errorf("running the sanitizers on %s: %w", s.space.Short(t.Candidate), err)
-		}
-		checked.ID = t.ID
-		if err := s.Log.add(entry{Sanitize: &checked}); err != nil {
-			return false, err
-		}
-		b, _ := s.Log.build(t.ID)
-		if err := s.Failures.Add(s.Lab.Device(), b.Same, s.space.Short(t.Candidate), checked.Refusal); err != nil {
-			return false, err
-		}
-	}
-	s.seconds += checked.Seconds
-	if checked.Refusal != nil {
-		s.fail(t, checked.Refusal)
-		return false, nil
-	}
-	return true, nil
+	return s.examine(ctx, t, examination{"running the sanitizers on", s.Log.sanitized, s.Lab.Sanitize, func(c *Checked) entry { return entry{Sanitize: c} }})
 }
 
 // confirm asks the gate. An attempt counts from before its first round, whatever happens to it.

@@ -307,28 +307,7 @@ func (s *Search) prepare(t *Tried, b Built) bool {
 
 // check compares the outputs of a candidate with the reference, and reports whether they are right.
 func (s *Search) check(ctx context.Context, t *Tried) (bool, error) {
-	checked, ok := s.Log.checks[t.ID]
-	if !ok {
-		s.report(runners.Event{Text: "comparing outputs of " + s.space.Short(t.Candidate)})
-		var err error
-		if checked, err = s.Lab.Check(ctx, t.ID, t.Candidate); err != nil {
-			return false, fmt.Errorf("comparing outputs of %s: %w", s.space.Short(t.Candidate), err)
-		}
-		checked.ID = t.ID
-		if err := s.Log.add(entry{Check: &checked}); err != nil {
-			return false, err
-		}
-		b, _ := s.Log.build(t.ID)
-		if err := s.Failures.Add(s.Lab.Device(), b.Same, s.space.Short(t.Candidate), checked.Refusal); err != nil {
-			return false, err
-		}
-	}
-	s.seconds += checked.Seconds
-	if checked.Refusal != nil {
-		s.fail(t, checked.Refusal)
-		return false, nil
-	}
-	return true, nil
+	return s.examine(ctx, t, examination{"comparing outputs of", s.Log.checks, s.Lab.Check, func(c *Checked) entry { return entry{Check: c} }})
 }
 
 // enter lets a candidate into the race.
