@@ -68,7 +68,7 @@ func TestAgentsUnderLoad(t *testing.T) {
 	a.no(err)
 	var order turns
 	a.runAgent(agent.Config{
-		Servers: []string{a.s.URL()}, Token: "the runner's own token", Name: "cpu1", Labels: []string{"cpu", "pull"}, StateDir: t.TempDir(),
+		Servers: []string{a.s.URL()}, Token: runnerToken, Name: "cpu1", Labels: []string{"cpu", "pull"}, StateDir: t.TempDir(),
 		Measure: func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 			waits := slices.ContainsFunc(a.s.Jobs.Backlogs(), func(b jobs.Backlog) bool { return b.Label == "pull" && b.Waiting > 0 })
 			order.begin(job.Part == runners.PartProbe, waits)

@@ -18,7 +18,7 @@ import (
 )
 
 // natsServer is one that ends with the test.
-func natsServer(t *testing.T) *server.Server {
+func natsServer(t testing.TB) *server.Server {
 	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
