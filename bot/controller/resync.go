@@ -87,6 +87,7 @@ func (k *Controller) resyncAll(ctx context.Context) {
 	}
 	all.Wait()
 	if ctx.Err() == nil {
+		k.listed.Store(true)
 		p.missed(k.withdrawPublic(ctx))
 	}
 	if ctx.Err() == nil && p.complete(len(lists)) {

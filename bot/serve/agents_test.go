@@ -74,7 +74,7 @@ func (a *agents) begin() {
 	a.Helper()
 	a.s, a.stop = a.start(a.o)
 	a.no(a.s.Ready(a.ctx))
-	a.until("the bot knows its repositories", func() bool { return len(a.s.Bot.ActiveRepositories()) > 0 })
+	a.until("the bot knows its repositories", a.s.Bot.Listed)
 }
 
 // measure runs a runner of the server. A kernel with the word HOLD waits for hold.

@@ -75,19 +75,20 @@ type botProcess struct {
 	cmd   *exec.Cmd
 }
 
-// A trap kills the bot that leads at a request of a kind: so long after it was passed on, or when it is answered, so that the
-// answer is lost.
+// A trap kills the bot that leads at a request of a kind, or stops it until the other one leads: so long after the request was
+// passed on, or when it is answered, so that the answer is lost.
 type trap struct {
 	kind     string
+	signal   syscall.Signal
 	answered bool
 	after    time.Duration
 }
 
 func (t trap) String() string {
 	if t.answered {
-		return "before the answer to " + t.kind
+		return fmt.Sprintf("%v before the answer to %s", t.signal, t.kind)
 	}
-	return fmt.Sprintf("%v into %s", t.after, t.kind)
+	return fmt.Sprintf("%v %v into %s", t.signal, t.after, t.kind)
 }
 
 // newBots starts two bots. Only the first says how it is reached, so only the second passes requests on.
@@ -234,20 +235,24 @@ func (b *bots) proxy(to *botProcess) http.HandlerFunc {
 	}
 }
 
-// killLeader does what a trap is for. Where nobody leads at that moment, it kills the first.
+// killLeader does what a trap is for. Where nobody leads at that moment, it takes the first.
 func (b *bots) killLeader(t trap) {
 	victim := b.all[0]
 	if b.all[1].leads() {
 		victim = b.all[1]
 	}
-	victim.kill()
+	if t.signal == syscall.SIGKILL {
+		victim.kill()
+	} else {
+		_ = victim.cmd.Process.Signal(t.signal) // it is not gone: only fault starts others
+	}
 	b.fired <- t.String()
 }
 
-// fault kills the bot that leads at a moment that the dice choose, and starts it again.
-func (b *bots) fault(dice *rand.Rand, kind string) string {
+// fault kills or stops the bot that leads at a moment that the dice choose, and starts it again.
+func (b *bots) fault(dice *rand.Rand, signal syscall.Signal, kind string) string {
 	b.Helper()
-	t := trap{kind: kind, answered: dice.IntN(2) == 0, after: time.Duration(dice.IntN(30)) * time.Millisecond}
+	t := trap{kind: kind, signal: signal, answered: dice.IntN(2) == 0, after: time.Duration(dice.IntN(30)) * time.Millisecond}
 	b.mu.Lock()
 	b.trap = &t
 	b.mu.Unlock()
@@ -257,8 +262,12 @@ func (b *bots) fault(dice *rand.Rand, kind string) string {
 	case <-time.After(time.Minute):
 		b.Fatalf("there is no request %s", kind)
 	}
+	if signal == syscall.SIGSTOP {
+		b.leader() // the other one
+	}
 	<-time.After(time.Duration(dice.IntN(300)) * time.Millisecond)
 	for _, p := range b.all {
+		_ = p.cmd.Process.Signal(syscall.SIGCONT)
 		p.mu.Lock()
 		dead := p.cmd.ProcessState != nil
 		p.mu.Unlock()
@@ -355,7 +364,7 @@ func (a *asker) submit(n int, intent, source string) error {
 	for at := n; ; at++ {
 		got, err := a.ask(at, a.name, "status", map[string]any{"handle": one.handle, "wait_seconds": 1})
 		if err != nil || got.IsError {
-			return fmt.Errorf("the status of %s: %s %w", one.key, got.Text, err)
+			return fmt.Errorf("the status of %s: %s %v", one.key, got.Text, err)
 		}
 		if got.Data["state"] == "done" {
 			break
@@ -363,7 +372,7 @@ func (a *asker) submit(n int, intent, source string) error {
 	}
 	var err error
 	if one.got, err = a.ask(n, a.name, "verdict", map[string]any{"handle": one.handle}); err != nil || one.got.IsError {
-		return fmt.Errorf("the verdict on %s: %s %w", one.key, one.got.Text, err)
+		return fmt.Errorf("the verdict on %s: %s %v", one.key, one.got.Text, err)
 	}
 	if b, ok := one.got.Data["budget"].(map[string]any); ok {
 		a.spent = max(a.spent, b["claims_spent"].(float64))
@@ -378,10 +387,10 @@ func (a *asker) remembered() error {
 		for _, one := range a.tried {
 			st, err := a.ask(at, a.name, "status", map[string]any{"handle": one.handle})
 			if err != nil || st.Data["state"] != "done" {
-				return fmt.Errorf("%s was done, and is %s %w", one.key, st.Text, err)
+				return fmt.Errorf("%s was done, and is %s %v", one.key, st.Text, err)
 			}
 			if got, err := a.ask(at, a.name, "verdict", map[string]any{"handle": one.handle}); err != nil || got.Text != one.got.Text {
-				return fmt.Errorf("the verdict on %s was\n%s\nand is\n%s %w", one.key, one.got.Text, got.Text, err)
+				return fmt.Errorf("the verdict on %s was\n%s\nand is\n%s %v", one.key, one.got.Text, got.Text, err)
 			}
 		}
 		h, err := a.ask(at, a.name, "history", nil)
@@ -395,7 +404,7 @@ func (a *asker) remembered() error {
 		}
 		d, err := a.ask(at, a.name, "describe", map[string]any{"kernel": "scale"})
 		if err != nil || d.IsError {
-			return fmt.Errorf("describing: %s %w", d.Text, err)
+			return fmt.Errorf("describing: %s %v", d.Text, err)
 		}
 		if spent := d.Data["budget"].(map[string]any)["claims_spent"].(float64); spent < a.spent {
 			return fmt.Errorf("%g claims were spent, and now %g", a.spent, spent)

@@ -6,13 +6,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/internal/long"
 )
 
-// Agents submit to two bots, and the one that leads is killed: at the answer that says that a claim was counted, at the answer
+// Agents submit to two bots, and the one that leads is killed or stopped: at the answer that says that a claim was counted, at the answer
 // to a submission, and at moments that a seed chooses. Every submission ends as it would have, every claim is counted once,
 // and no answer is older than one before.
 func TestAgentsWhileLeadersDie(t *testing.T) {
@@ -41,7 +42,11 @@ func agentsWhileLeadersDie(t *testing.T, seed uint64) {
 		all.Go(func() { askers[i].work(stop) })
 	}
 	for _, kind := range kinds {
-		t.Log("killed ", b.fault(dice, kind))
+		signal := syscall.SIGKILL
+		if seed > 0 && dice.IntN(3) == 0 {
+			signal = syscall.SIGSTOP
+		}
+		t.Log(b.fault(dice, signal, kind))
 	}
 	close(stop)
 	all.Wait()
