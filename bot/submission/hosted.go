@@ -32,6 +32,7 @@ type (
 	Journal interface {
 		Append(ctx context.Context, name string, after uint64, kind string, event any) (uint64, error)
 		ReplayRun(ctx context.Context, name string, do func(journal.Event) error) (uint64, error)
+		ReplayRunAfter(ctx context.Context, name string, after uint64, do func(journal.Event) error) (uint64, error)
 		Term() (uint64, error)
 		WhileLeading(ctx context.Context) (context.Context, func(), error)
 		Leads() bool
@@ -87,6 +88,7 @@ type Hosted struct {
 	HostedOptions
 
 	described kernelCache
+	claimed   claimCache
 	branches  moments[string]
 	tips      moments[string]
 

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -209,8 +212,11 @@ func claimsOf(one *Submission) string {
 }
 
 func (h *Hosted) claims(ctx context.Context, of *Submission) (claimList, error) {
-	var list claimList
-	_, err := h.Journal.ReplayRun(ctx, claimsOf(of), func(e journal.Event) error {
+	known := h.claimed.of(claimsOf(of))
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	list := known.list
+	_, err := h.Journal.ReplayRunAfter(ctx, claimsOf(of), list.seq, func(e journal.Event) error {
 		var c claim
 		err := e.Writer.Decode(e.Kind, e.Data, &c)
 		list.all, list.seq = append(list.all, c), e.Seq
@@ -219,7 +225,39 @@ func (h *Hosted) claims(ctx context.Context, of *Submission) (claimList, error) 
 	if err != nil {
 		return claimList{}, fmt.Errorf("reading the claims: %w", err)
 	}
-	return list, nil
+	known.list = list
+	return claimList{slices.Clip(list.all), list.seq}, nil
+}
+
+// A claimCache has the claims of the kernels that were asked about last, so that only newer ones are read. Claims are never
+// changed or removed, so those of an earlier term hold.
+type claimCache struct {
+	once  sync.Once
+	mu    sync.Mutex
+	known *lru.Cache[string, *knownClaims]
+}
+
+type knownClaims struct {
+	mu   sync.Mutex // held while newer ones are read: a kernel's history is in memory once
+	list claimList
+}
+
+func (c *claimCache) of(subject string) *knownClaims {
+	c.once.Do(func() {
+		known, err := lru.New[string, *knownClaims](maxDescribed)
+		if err != nil {
+			panic(err) // the size is a constant
+		}
+		c.known = known
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.known.Get(subject); ok {
+		return known
+	}
+	known := new(knownClaims)
+	c.known.Add(subject, known)
+	return known
 }
 
 func (h *Hosted) claim(ctx context.Context, of *Submission, after claimList, one claim) error {
