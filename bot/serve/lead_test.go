@@ -187,6 +187,12 @@ func TestTwoServers(t *testing.T) {
 	if c := w.completed(pr.HeadSHA()); c.Conclusion != "success" {
 		t.Errorf("the check concludes %s %q", c.Conclusion, c.Title)
 	}
+	for !first.Bot.Listed() && w.ctx.Err() == nil {
+		<-time.After(10 * time.Millisecond)
+	}
+	if second.Bot.Listed() {
+		t.Error("the bot that stands by has listed the repositories")
+	}
 	if n := second.Bot.Counts().Handled; n != 0 {
 		t.Errorf("the one that stands by has handled %d deliveries", n)
 	}
@@ -202,6 +208,9 @@ func TestTwoServers(t *testing.T) {
 	}
 
 	w.no(stopFirst())
+	if first.Bot.Listed() {
+		t.Error("the bot that does not lead any more still knows all repositories")
+	}
 	says(second, "leader: open changes 1, with work left 0\n")
 	// It may still be reading which jobs there are.
 	for status, text := ask(second); status != http.StatusNoContent; status, text = ask(second) {
