@@ -25,6 +25,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/attempts"
@@ -100,6 +101,7 @@ type Controller struct {
 
 	putOffLogged time.Time // when the log last said that some publications wait
 
+	listed      atomic.Bool    // GitHub was asked for all repositories since this bot began to lead
 	redeliverer *redeliverer   // used by the resync only
 	unlisted    map[int64]bool // repositories that the last resync did not find; used by the resync only
 

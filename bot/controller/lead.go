@@ -26,6 +26,7 @@ func (k *Controller) Run(ctx context.Context) error { return k.Journal.Campaign(
 // runAsLeader works until ctx or the lead ends. It starts without memory, as a new process does: a
 // different bot may have changed everything since.
 func (k *Controller) runAsLeader(ctx context.Context) error {
+	defer k.listed.Store(false)
 	if err := k.catchUp(ctx); err != nil {
 		return err
 	}

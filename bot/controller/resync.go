@@ -62,7 +62,7 @@ func (k *Controller) resyncAll(ctx context.Context) {
 	for _, id := range ids {
 		k.reconcileQueue.addIfAbsent(id)
 	}
-	var all sync.WaitGroup
+	var all, listing sync.WaitGroup
 	if k.GitHub.UsesChecks() {
 		all.Go(func() { p.missed(k.redeliverer.pass(ctx)) })
 	}
@@ -70,12 +70,12 @@ func (k *Controller) resyncAll(ctx context.Context) {
 	lists, err := k.lists(ctx)
 	p.missed(err)
 	for _, list := range lists {
-		all.Go(func() {
+		listing.Go(func() {
 			atOnce <- struct{}{}
 			defer func() { <-atOnce }()
-			listing, cancel := context.WithTimeout(ctx, listTimeout)
+			within, cancel := context.WithTimeout(ctx, listTimeout)
 			defer cancel()
-			repos, err := list(listing)
+			repos, err := list(within)
 			if p.listed(err); err != nil && ctx.Err() == nil {
 				k.Log.Warn("listing repositories failed; they are listed again soon", "err", err)
 			}
@@ -84,6 +84,10 @@ func (k *Controller) resyncAll(ctx context.Context) {
 				p.missed(k.observeListed(ctx, r))
 			}
 		})
+	}
+	listing.Wait()
+	if ctx.Err() == nil {
+		k.listed.Store(true)
 	}
 	all.Wait()
 	if ctx.Err() == nil {

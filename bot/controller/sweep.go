@@ -20,6 +20,9 @@ func (k *Controller) ActiveRepositories() map[int64]string {
 	return names
 }
 
+// Listed reports whether GitHub was asked for all repositories since this bot began to lead.
+func (k *Controller) Listed() bool { return k.listed.Load() }
+
 // sweeper starts sweeps of the repositories that are not suspended.
 func (k *Controller) sweeper() *sweep.Sweeper {
 	return &sweep.Sweeper{

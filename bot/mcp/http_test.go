@@ -2,6 +2,10 @@ package mcp_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -121,6 +125,55 @@ func TestPythonClient(t *testing.T) {
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+source, "KERNELGATE_URL="+url, "KERNELGATE_TOKEN="+twoTokens["ann"].Secret)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "fine") {
 		t.Fatalf("%v:\n%s", err, out)
+	}
+}
+
+// A changing service has no answer at first.
+type changing struct {
+	mcp.Service
+	asked int
+}
+
+func (c *changing) History(context.Context, string, string) (*submission.History, error) {
+	if c.asked++; c.asked == 1 {
+		return nil, fmt.Errorf("listing: %w", submission.ErrNotLeading)
+	}
+	return &submission.History{Tried: []submission.Tried{}}, nil
+}
+
+// While the leader changes, the Python client asks again: after 503, after a connection that breaks, and after an answer that
+// says so, which is marked for programs.
+func TestPythonClientAsksAgain(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed")
+	}
+	handler, requests, marked := mcp.NewHandler(&changing{}, func() mcp.Tokens { return twoTokens }, "test", slog.New(slog.DiscardHandler)), 0, 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch requests++; requests {
+		case 1:
+			http.Error(w, "this bot is on standby", http.StatusServiceUnavailable)
+		case 2:
+			panic(http.ErrAbortHandler)
+		default:
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, r)
+			marked += strings.Count(answer.Body.String(), `"kernelgate/ask-again":true`)
+			w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+			_, _ = w.Write(answer.Body.Bytes())
+		}
+	}))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer srv.Close()
+	source, err := filepath.Abs("python/src")
+	no(t, err)
+	cmd := exec.CommandContext(t.Context(), python, "-B", "-c", "import kernelgate; print(kernelgate.Client().history())")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+source, "KERNELGATE_URL="+srv.URL, "KERNELGATE_TOKEN="+twoTokens["ann"].Secret)
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "[]\n" {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	if requests != 4 || marked != 1 {
+		t.Errorf("%d requests, %d of them marked", requests, marked)
 	}
 }
 

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,8 +93,15 @@ func tool[In any, Out answer](server *mcp.Server, name, about string, readOnly b
 	})
 }
 
+// askAgain marks refusals that go away, for programs that read no text.
+const askAgain = "kernelgate/ask-again"
+
 func refused(err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
+	r := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
+	if again := submission.AskAgain(""); errors.As(err, &again) {
+		r.Meta = mcp.Meta{askAgain: true}
+	}
+	return r
 }
 
 // status waits as long as the caller wants, and sends progress if the caller asked for it.

@@ -31,7 +31,10 @@ func (s *Server) hostSubmissions(p *planner.Planner) *submission.Hosted {
 	}
 	return submission.NewHosted(submission.HostedOptions{
 		Journal: s.Journal, Queue: s.Jobs, Bundles: s.Journal.Bundles, Artifacts: s.Journal.Artifacts, Planner: p,
-		Repositories: s.Bot.ActiveRepositories,
+		Repositories: func() (map[int64]string, bool) {
+			all := s.Bot.Listed() // before they are read
+			return s.Bot.ActiveRepositories(), all
+		},
 		DefaultBranch: func(ctx context.Context, repo string) (string, error) {
 			r, err := s.Client.Repository(ctx, repo)
 			if err != nil {

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -43,30 +44,43 @@ func secretOf(name string) string { return "the-secret-of-" + name }
 
 func newAgents(t testing.TB) *agents {
 	t.Helper()
+	a := agentsWithoutServer(t)
+	a.o = a.options()
+	forAgents(&a.o, a.tokens)
+	a.begin()
+	return a
+}
+
+func agentsWithoutServer(t testing.TB) *agents {
+	t.Helper()
 	a := &agents{world: newWorld(t), tokens: filepath.Join(t.TempDir(), "agents"), hold: make(chan struct{})}
 	_, err := a.repo.Push("main", map[string]string{".github/kernelgate.yaml": agentsPolicy}, "Time it")
 	a.no(err)
 	a.allow("ann olga/kernels", "bob Olga/Kernels", "eve olga/elsewhere")
-	a.o = a.options()
-	a.o.MCP.TokensFile = a.tokens
-	a.o.Secrets.Runners = map[string]string{"cpu1": "the runner's own token"}
-	a.o.Config.Runners = []serve.RemoteRunner{{Name: "cpu1", Labels: []string{"cpu", "pull"}}}
-	a.begin()
 	return a
 }
+
+// forAgents has a server take submissions, and know a runner.
+func forAgents(o *serve.Options, tokens string) {
+	o.MCP.TokensFile = tokens
+	o.Secrets.Runners = map[string]string{"cpu1": runnerToken}
+	o.Config.Runners = []serve.RemoteRunner{{Name: "cpu1", Labels: []string{"cpu", "pull"}}}
+}
+
+const runnerToken = "the runner's own token"
 
 // begin starts the server.
 func (a *agents) begin() {
 	a.Helper()
 	a.s, a.stop = a.start(a.o)
 	a.no(a.s.Ready(a.ctx))
-	a.until("the bot knows its repositories", func() bool { return len(a.s.Bot.ActiveRepositories()) > 0 })
+	a.until("the bot knows its repositories", a.s.Bot.Listed)
 }
 
 // measure runs a runner of the server. A kernel with the word HOLD waits for hold.
 func (a *agents) measure() {
 	a.runAgent(agent.Config{
-		Servers: []string{a.s.URL()}, Token: "the runner's own token", Name: "cpu1", Labels: []string{"cpu"}, StateDir: a.TempDir(),
+		Servers: []string{a.s.URL()}, Token: runnerToken, Name: "cpu1", Labels: []string{"cpu"}, StateDir: a.TempDir(),
 		Measure: scripted.Runner{Hold: a.hold}.Measure,
 	})
 }
@@ -100,19 +114,33 @@ type answer struct {
 // post sends a request as the holder of a secret.
 func (a *agents) post(secret string, body []byte) (int, string) {
 	a.Helper()
-	r, err := http.NewRequestWithContext(a.ctx, http.MethodPost, a.s.URL()+"/mcp", bytes.NewReader(body))
+	r, err := toAgents(a.ctx, a.s.URL(), secret, body)
 	a.no(err)
+	return a.do(r)
+}
+
+// toAgents is a request to a server as the holder of a secret.
+func toAgents(ctx context.Context, server, secret string, body []byte) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/mcp", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
 	r.Header.Set("Authorization", "Bearer "+secret)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("MCP-Protocol-Version", "2025-06-18")
-	return a.do(r)
+	return r, nil
+}
+
+// callOf is the message that calls a tool.
+func callOf(tool string, arguments map[string]any) ([]byte, error) {
+	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": arguments}})
 }
 
 // call calls a tool.
 func (a *agents) call(name, tool string, arguments map[string]any) answer {
 	a.Helper()
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": arguments}})
+	body, err := callOf(tool, arguments)
 	a.no(err)
 	return a.rpc(name, string(body))
 }
@@ -120,7 +148,13 @@ func (a *agents) call(name, tool string, arguments map[string]any) answer {
 // rpc sends a message.
 func (a *agents) rpc(name, body string) answer {
 	a.Helper()
-	status, text := a.post(secretOf(name), []byte(body))
+	out, err := answerOf(a.post(secretOf(name), []byte(body)))
+	a.no(err)
+	return out
+}
+
+// answerOf reads what a server has sent.
+func answerOf(status int, text string) (answer, error) {
 	out := answer{Status: status, Text: text}
 	for line := range strings.Lines(text) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
@@ -136,16 +170,18 @@ func (a *agents) rpc(name, body string) answer {
 		}
 	}
 	if status != http.StatusOK {
-		return out
+		return out, nil
 	}
-	a.no(json.Unmarshal([]byte(text), &whole))
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		return out, err
+	}
 	if whole.Error != nil {
-		return answer{Status: status, Text: whole.Error.Message, IsError: true}
+		return answer{Status: status, Text: whole.Error.Message, IsError: true}, nil
 	}
 	if len(whole.Result.Content) == 0 { // a resource
-		return out
+		return out, nil
 	}
-	return answer{status, whole.Result.Content[0].Text, whole.Result.IsError, whole.Result.StructuredContent}
+	return answer{status, whole.Result.Content[0].Text, whole.Result.IsError, whole.Result.StructuredContent}, nil
 }
 
 // must is call for what is not refused.
@@ -318,7 +354,7 @@ func TestAgentsAttack(t *testing.T) {
 	a.refused("ann", "submit", map[string]any{"kernel": "scale", "intent": "approve", "ref": "main"}, "is not one of probe, claim")
 	a.refused("ann", "submit", map[string]any{"kernel": "scale", "intent": "static", "ref": "main"}, "is not one of probe, claim")
 	a.refused("ann", "submit", map[string]any{"kernel": "scale", "intent": "probe", "ref": "main", "owner": "bob"}, "unknown field")
-	for _, secret := range []string{"", "x", secretOf("mallory"), "the runner's own token", secret} {
+	for _, secret := range []string{"", "x", secretOf("mallory"), runnerToken, secret} {
 		if status, _ := a.post(secret, []byte(`{}`)); status != http.StatusUnauthorized {
 			t.Errorf("with %q: %d", secret, status)
 		}

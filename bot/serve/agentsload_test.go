@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -41,9 +42,31 @@ func (o *turns) begin(submission, pullWaits bool) {
 	}
 }
 
-// TestAgentsUnderLoad has 20 agents submit without end, and 200 poll, on one core and one runner, while pull
-// requests come. A pull request's job waits for two submissions at most, one that began when it came and one
-// whose turn it is, and the memory of the server does not grow with what was submitted.
+// claimBefore counts claims of the kernel by other agents, on earlier days, and one by agent0 today.
+func (a *agents) claimBefore(n int) {
+	a.Helper()
+	folder := sha256.Sum256([]byte("kernels/scale"))
+	subject := fmt.Sprintf("submissionclaims-%d-%x", a.repo.ID(), folder[:8])
+	var seq uint64
+	for i := range n {
+		var err error
+		seq, err = a.s.Journal.Append(a.ctx, subject, seq, "submission_claimed", map[string]any{
+			"handle": fmt.Sprintf("%012x", i), "token": fmt.Sprint("earlier", i%20), "kernel": "scale", "day": fmt.Sprint("day ", i/800), "code": fmt.Sprint("code ", i),
+		})
+		a.no(err)
+	}
+	_, err := a.s.Journal.Append(a.ctx, subject, seq, "submission_claimed", map[string]any{
+		"handle": "today", "token": "agent0", "kernel": "scale", "day": time.Now().UTC().Format(time.DateOnly), "code": "today's",
+	})
+	a.no(err)
+	if d := a.must("agent0", "describe", map[string]any{"kernel": "olga/kernels:scale"}); d.Data["budget"].(map[string]any)["claims_spent"] != 1.0 {
+		a.Fatalf("the claims of before are not those of the kernel: %v", d.Data["budget"])
+	}
+}
+
+// TestAgentsUnderLoad has 20 agents submit without end, and 200 poll and ask for their budget, on one core and one runner, for a
+// kernel with 10,000 claims, while pull requests come. A pull request's job waits for two submissions at most, one that began when it came and one
+// whose turn it is, and the memory of the server does not grow with what was submitted or asked.
 func TestAgentsUnderLoad(t *testing.T) {
 	long.Test(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -66,9 +89,10 @@ func TestAgentsUnderLoad(t *testing.T) {
 	a.no(err)
 	_, err = a.app.Install(gated)
 	a.no(err)
+	a.claimBefore(10000)
 	var order turns
 	a.runAgent(agent.Config{
-		Servers: []string{a.s.URL()}, Token: "the runner's own token", Name: "cpu1", Labels: []string{"cpu", "pull"}, StateDir: t.TempDir(),
+		Servers: []string{a.s.URL()}, Token: runnerToken, Name: "cpu1", Labels: []string{"cpu", "pull"}, StateDir: t.TempDir(),
 		Measure: func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 			waits := slices.ContainsFunc(a.s.Jobs.Backlogs(), func(b jobs.Backlog) bool { return b.Label == "pull" && b.Waiting > 0 })
 			order.begin(job.Part == runners.PartProbe, waits)
@@ -88,7 +112,8 @@ func TestAgentsUnderLoad(t *testing.T) {
 					return
 				case <-time.After(50 * time.Millisecond):
 				}
-				got := a.call(lines[n][:strings.Index(lines[n], " ")], "submit", files("probe", fmt.Sprintf("// speed 1.2\nint x%d_%d;\n", n, i)))
+				intent := []string{"probe", "probe", "probe", "claim"}[i%4]
+				got := a.call(lines[n][:strings.Index(lines[n], " ")], "submit", files(intent, fmt.Sprintf("// speed 1.2\nint x%d_%d;\n", n, i)))
 				switch {
 				case !got.IsError:
 					submitted.Add(1)
@@ -119,9 +144,26 @@ func TestAgentsUnderLoad(t *testing.T) {
 					}
 					polls.Add(1)
 				}
+				if got := a.call(fmt.Sprintf("agent%d", name), "describe", map[string]any{"kernel": "olga/kernels:scale"}); got.IsError {
+					t.Errorf("a description is refused: %s", got.Text)
+					return
+				}
 			}
 		})
 	}
+	var most atomic.Uint64 // bytes of the heap
+	workers.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				most.Store(max(most.Load(), m.HeapAlloc))
+			}
+		}
+	})
 	heap := func() uint64 {
 		debug.FreeOSMemory()
 		var m runtime.MemStats
@@ -146,8 +188,8 @@ func TestAgentsUnderLoad(t *testing.T) {
 	}
 	close(stop)
 	workers.Wait()
-	t.Logf("%d submissions and %d polls on one core; %d jobs of pull requests and %d of submissions were measured, at most %d in a row while a pull request waited; heap %.1f MiB after the first lap, %.1f MiB after the last",
-		submitted.Load(), polls.Load(), order.pulls, order.others, order.most, float64(sizes[0])/(1<<20), float64(sizes[laps-1])/(1<<20))
+	t.Logf("%d submissions and %d polls on one core; %d jobs of pull requests and %d of submissions were measured, at most %d in a row while a pull request waited; heap %.1f MiB after the first lap, %.1f MiB after the last, %.1f MiB at most",
+		submitted.Load(), polls.Load(), order.pulls, order.others, order.most, float64(sizes[0])/(1<<20), float64(sizes[laps-1])/(1<<20), float64(most.Load())/(1<<20))
 	if order.pulls < laps*pulls {
 		t.Errorf("%d jobs of pull requests were measured, of %d", order.pulls, laps*pulls)
 	}
@@ -156,6 +198,9 @@ func TestAgentsUnderLoad(t *testing.T) {
 	}
 	if order.others == 0 {
 		t.Error("no submission was measured")
+	}
+	if most.Load() > 256<<20 {
+		t.Errorf("the heap had %d MiB", most.Load()>>20)
 	}
 	if grown := int64(sizes[laps-1]) - int64(sizes[0]); grown > 32<<20 {
 		t.Errorf("the heap has grown by %d MiB", grown>>20)

@@ -44,7 +44,7 @@ func (s *Server) leading(h http.Handler, knows func(*http.Request) bool) http.Ha
 		if !s.Journal.Leads() {
 			_, address := s.Journal.Leader()
 			if to, err := url.Parse(address); knows != nil && err == nil && to.Host != "" && r.Header.Get(passedHeader) == "" && knows(r) {
-				s.pass(w, r, to)
+				s.pass(w, r, address, to)
 				return
 			}
 			w.Header().Set("Retry-After", "1")
@@ -59,11 +59,12 @@ func (s *Server) leading(h http.Handler, knows func(*http.Request) bool) http.Ha
 const passedHeader = "Kernelgate-Passed-On"
 
 // pass hands a request of a runner or an agent to the bot that leads. How long it may take is for the two of them.
-func (s *Server) pass(w http.ResponseWriter, r *http.Request, to *url.URL) {
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, address string, to *url.URL) {
 	c := http.NewResponseController(w)
 	_, _ = c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})
 	ctx, cancel := context.WithTimeout(r.Context(), passTime)
 	defer cancel()
+	go s.whileLedFrom(ctx, address, cancel)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(to)
@@ -78,6 +79,27 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, to *url.URL) {
 	}
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 }
+
+// whileLedFrom calls end when the bot at that address does not lead any more. A host that is gone closes no connection, so
+// whoever waits for its answer would wait for long.
+func (s *Server) whileLedFrom(ctx context.Context, address string, end func()) {
+	look := time.NewTicker(lookForLeader)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		if _, now := s.Journal.Leader(); now != address {
+			end()
+			return
+		}
+	}
+}
+
+// lookForLeader is short beside the time that a new leader needs to begin.
+const lookForLeader = 500 * time.Millisecond
 
 // passTime is the longest that a request of a runner takes.
 const passTime = 30 * time.Minute

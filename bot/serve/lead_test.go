@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +20,7 @@ import (
 )
 
 // natsServer is one that ends with the test.
-func natsServer(t *testing.T) *server.Server {
+func natsServer(t testing.TB) *server.Server {
 	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +90,55 @@ func TestRunnerIsPassedOn(t *testing.T) {
 	served()
 }
 
+// A request that was passed on to a bot whose host is gone, so that nothing closes the connection, ends when another bot leads.
+func TestPassedOnUntilAnotherLeads(t *testing.T) {
+	t.Parallel()
+	nats, w := natsServer(t), newWorld(t)
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	w.no(err)
+	defer gone.Close()
+	begin := func(advertise string) (*serve.Server, func() error) {
+		o := w.options()
+		o.NATS, o.LeadFor, o.Advertise = serve.Words{nats.ClientURL()}, 6*time.Second, advertise
+		forAgents(&o, filepath.Join(w.TempDir(), "agents"))
+		w.no(os.WriteFile(o.MCP.TokensFile, []byte("ann "+secretOf("ann")+" *\n"), 0o600))
+		return w.start(o)
+	}
+	leads := func(s *serve.Server) {
+		for !s.Journal.Leads() && w.ctx.Err() == nil {
+			<-time.After(10 * time.Millisecond)
+		}
+	}
+	first, stopFirst := begin("http://" + gone.Addr().String())
+	leads(first)
+	second, _ := begin("")
+	for _, address := second.Journal.Leader(); address == "" && w.ctx.Err() == nil; _, address = second.Journal.Leader() {
+		<-time.After(10 * time.Millisecond)
+	}
+	answered := make(chan int, 1)
+	go func() {
+		rq, err := toAgents(w.ctx, second.URL(), secretOf("ann"), []byte("{}"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		status, _ := w.do(rq)
+		answered <- status
+	}()
+	c, err := gone.Accept()
+	w.no(err)
+	defer c.Close()
+	w.no(stopFirst())
+	select {
+	case status := <-answered:
+		if status != http.StatusServiceUnavailable {
+			t.Errorf("it is answered %d", status)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it hangs")
+	}
+}
+
 // Of two servers on one NATS server one leads, and says so; the other takes webhooks, and refuses runners and every write to
 // GitHub until it leads itself.
 func TestTwoServers(t *testing.T) {
@@ -136,6 +187,12 @@ func TestTwoServers(t *testing.T) {
 	if c := w.completed(pr.HeadSHA()); c.Conclusion != "success" {
 		t.Errorf("the check concludes %s %q", c.Conclusion, c.Title)
 	}
+	for !first.Bot.Listed() && w.ctx.Err() == nil {
+		<-time.After(10 * time.Millisecond)
+	}
+	if second.Bot.Listed() {
+		t.Error("the bot that stands by has listed the repositories")
+	}
 	if n := second.Bot.Counts().Handled; n != 0 {
 		t.Errorf("the one that stands by has handled %d deliveries", n)
 	}
@@ -151,6 +208,9 @@ func TestTwoServers(t *testing.T) {
 	}
 
 	w.no(stopFirst())
+	if first.Bot.Listed() {
+		t.Error("the bot that does not lead any more still knows all repositories")
+	}
 	says(second, "leader: open changes 1, with work left 0\n")
 	// It may still be reading which jobs there are.
 	for status, text := ask(second); status != http.StatusNoContent; status, text = ask(second) {

@@ -32,6 +32,7 @@ const asRunner = "as-runner"
 
 func TestMain(m *testing.M) {
 	natstest.Main()
+	botMain()
 	if len(os.Args) > 2 && os.Args[1] == asRunner {
 		if err := runRunner(os.Args[3:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -149,12 +150,15 @@ func (w *world) no(err error) {
 
 // options is a server for this world, without a local runner.
 func (w *world) options() serve.Options {
+	return optionsFor(serve.GitHub{AppID: w.app.ID(), APIURL: w.hub.URL(), GitURL: w.hub.URL()}, w.app.PrivateKeyPEM(), w.TempDir(), w.log)
+}
+
+func optionsFor(github serve.GitHub, key []byte, data string, log io.Writer) serve.Options {
 	c := serve.Defaults(func(string) string { return "" })
-	c.Data, c.Listen, c.Runner.Local = w.TempDir(), "127.0.0.1:0", false
-	c.GitHub = serve.GitHub{AppID: w.app.ID(), APIURL: w.hub.URL(), GitURL: w.hub.URL()}
+	c.Data, c.Listen, c.Runner.Local, c.GitHub = data, "127.0.0.1:0", false, github
 	return serve.Options{
-		Config: c, Secrets: serve.Secrets{PrivateKey: w.app.PrivateKeyPEM(), Webhooks: [][]byte{[]byte(secret)}},
-		Version: "kernelgate test", Stderr: w.log, Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Config: c, Secrets: serve.Secrets{PrivateKey: key, Webhooks: [][]byte{[]byte(secret)}},
+		Version: "kernelgate test", Stderr: log, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Poll: time.Second, Heartbeat: 50 * time.Millisecond, LeaseFor: 3 * time.Second,
 	}
 }

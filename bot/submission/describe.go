@@ -48,6 +48,10 @@ type ShapeAsked struct {
 
 // Describe says what is asked of a kernel, or lists the kernels if none is named.
 func (s *Service) Describe(ctx context.Context, token, name string) (*Description, error) {
+	return answer(ctx, s, token, func(ctx context.Context) (*Description, error) { return s.describe(ctx, token, name) })
+}
+
+func (s *Service) describe(ctx context.Context, token, name string) (*Description, error) {
 	if name == "" {
 		names, err := s.place.kernels(ctx, token)
 		if err != nil {
@@ -157,9 +161,10 @@ const maxHistory = 200
 
 // History lists the submissions of a token, of one kernel or of all.
 func (s *Service) History(ctx context.Context, token, kernel string) (*History, error) {
-	if err := s.place.enter(ctx, token); err != nil {
-		return nil, err
-	}
+	return answer(ctx, s, token, func(context.Context) (*History, error) { return s.history(token, kernel), nil })
+}
+
+func (s *Service) history(token, kernel string) *History {
 	h := &History{Kernel: kernel, Tried: []Tried{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +180,7 @@ func (s *Service) History(ctx context.Context, token, kernel string) (*History, 
 			break
 		}
 	}
-	return h, nil
+	return h
 }
 
 // Text is the history for a reader.

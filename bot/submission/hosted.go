@@ -32,7 +32,9 @@ type (
 	Journal interface {
 		Append(ctx context.Context, name string, after uint64, kind string, event any) (uint64, error)
 		ReplayRun(ctx context.Context, name string, do func(journal.Event) error) (uint64, error)
+		ReplayRunAfter(ctx context.Context, name string, after uint64, do func(journal.Event) error) (uint64, error)
 		Term() (uint64, error)
+		WhileLeading(ctx context.Context) (context.Context, func(), error)
 		Leads() bool
 	}
 	// Blobs keeps large values by name. *journal.Blobs is one.
@@ -63,9 +65,10 @@ type HostedOptions struct {
 	Bundles, Artifacts Blobs
 	Planner            Planner
 
-	// Repositories are the names of those that the bot works on, by GitHub's number, and DefaultBranch asks for
-	// the branch that candidates are compared with.
-	Repositories  func() map[int64]string
+	// Repositories are the names of those that the bot works on, by GitHub's number, and whether that is all of them:
+	// a bot that has just begun to lead has to list them first. DefaultBranch asks for the branch that candidates are
+	// compared with.
+	Repositories  func() (names map[int64]string, all bool)
 	DefaultBranch func(ctx context.Context, repo string) (string, error)
 	// Owners lists those who have a token now, and May says whether the token of one is for a repository.
 	Owners func() []string
@@ -85,17 +88,25 @@ type Hosted struct {
 	HostedOptions
 
 	described kernelCache
+	claimed   claimCache
 	branches  moments[string]
 	tips      moments[string]
 
 	entering sync.Mutex
-	term     uint64
-	entered  map[string]uint64 // owners whose submissions were read, with the last event of their index
+	ledIn    uint64           // the term in which everything in memory was read
+	rolls    map[string]*roll // by owner
+}
+
+// A roll is what was read of an owner in one term.
+type roll struct {
+	mu   sync.Mutex // held while the submissions of the owner are read, and while one of them is written
+	read bool
+	seq  uint64 // of the last event of the index
 }
 
 // NewHosted makes a service. Run starts what earlier bots have left.
 func NewHosted(o HostedOptions) *Hosted {
-	h := &Hosted{HostedOptions: o, entered: map[string]uint64{}}
+	h := &Hosted{HostedOptions: o, rolls: map[string]*roll{}}
 	h.Service = newService(h, o.Now, o.Log)
 	h.branches, h.tips = moments[string]{now: o.Now, keep: 5 * time.Minute}, moments[string]{now: o.Now, keep: 10 * time.Second}
 	return h
@@ -130,24 +141,31 @@ func (k kernel) work() *work {
 	return &work{Repo: k.repo.id, Name: k.repo.name, Folder: k.Key}
 }
 
-// allowed is the repositories that an owner may ask about now, by name.
-func (h *Hosted) allowed(owner string) []repository {
-	var all []repository
-	for id, name := range h.Repositories() {
+// allowed is the repositories that an owner may ask about now, by name, and whether that is all of them.
+func (h *Hosted) allowed(owner string) (may []repository, all bool) {
+	names, all := h.Repositories()
+	for id, name := range names {
 		if h.May(owner, name) {
-			all = append(all, repository{id, name})
+			may = append(may, repository{id, name})
 		}
 	}
-	slices.SortFunc(all, func(a, b repository) int { return strings.Compare(a.name, b.name) })
-	return all
+	slices.SortFunc(may, func(a, b repository) int { return strings.Compare(a.name, b.name) })
+	return may, all
 }
+
+// ErrNotListed refuses nobody: the bot cannot tell yet what a token is for.
+const ErrNotListed AskAgain = "this bot has just begun to lead and does not know all of its repositories yet (ask again)"
 
 // maxListed bounds the repositories whose kernels one answer lists.
 const maxListed = 20
 
 func (h *Hosted) kernels(ctx context.Context, owner string) ([]string, error) {
 	var names []string
-	for _, r := range h.allowed(owner)[:min(maxListed, len(h.allowed(owner)))] {
+	may, all := h.allowed(owner)
+	if !all {
+		return nil, ErrNotListed
+	}
+	for _, r := range may[:min(maxListed, len(may))] {
 		b, err := h.branchOf(ctx, r)
 		if err != nil {
 			return nil, err
@@ -161,27 +179,27 @@ func (h *Hosted) kernels(ctx context.Context, owner string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, usage.Errorf("this token is for no repository with kernels that the bot works on now (if the bot has just been started, try again in a moment; else ask its operator)")
+		return nil, usage.Errorf("this token is for no repository with kernels that the bot works on now (ask its operator)")
 	}
 	return names, nil
 }
 
 // find reads owner/name:KERNEL. Who may not ask about a repository learns no more than who asks about none.
 func (h *Hosted) find(owner, text string) (repository, string, error) {
-	all := h.allowed(owner)
+	may, all := h.allowed(owner)
 	repo, name, ok := strings.Cut(text, ":")
+	if i := slices.IndexFunc(may, func(r repository) bool { return strings.EqualFold(r.name, repo) }); ok && i >= 0 {
+		return may[i], name, nil
+	}
 	switch {
-	case len(all) == 0:
-		return repository{}, "", usage.Errorf("kernel: this token is for no repository that the bot works on now (if the bot has just been started, try again in a moment; else ask its operator)")
-	case !ok && len(all) == 1:
-		return all[0], text, nil
+	case !all:
+		return repository{}, "", ErrNotListed
+	case len(may) == 0:
+		return repository{}, "", usage.Errorf("kernel: this token is for no repository that the bot works on now (ask its operator)")
+	case !ok && len(may) == 1:
+		return may[0], text, nil
 	case !ok:
 		return repository{}, "", usage.Errorf("kernel: %.100q does not say in which repository (write owner/name:KERNEL, as describe lists it)", text)
-	}
-	for _, r := range all {
-		if strings.EqualFold(r.name, repo) {
-			return r, name, nil
-		}
 	}
 	return repository{}, "", usage.Errorf("kernel: this token is for no repository %.100q (describe without a kernel lists what it is for)", repo)
 }
@@ -272,7 +290,7 @@ const staticWait = 45 * time.Second
 // start enqueues a job, or finishes a submission that needs none. Enqueueing twice does nothing.
 func (h *Hosted) start(ctx context.Context, one *Submission) error {
 	if one.decided != nil {
-		return h.finish(ctx, one, "", 0, *one.decided)
+		return nil // it was kept with its result
 	}
 	w := one.Work
 	if w.Bundle == "" {
@@ -289,27 +307,40 @@ func (h *Hosted) ahead(one *Submission) int {
 	return place.Ahead
 }
 
-// restartEvery is how often unfinished submissions are looked after.
-const restartEvery = 10 * time.Second
+// How often unfinished submissions are looked after, and how soon after this bot begins to lead or something could not be
+// started.
+const (
+	restartEvery = 10 * time.Second
+	restartSoon  = time.Second
+)
 
 // Run starts what earlier bots have left, and what could not be started, whenever this bot leads, until ctx
 // ends.
 func (h *Hosted) Run(ctx context.Context) error {
+	var done uint64 // the term in which everything was started
+	var at time.Time
 	for {
-		if h.Journal.Leads() {
-			h.restart(ctx)
+		term, err := h.Journal.Term()
+		if err == nil && h.Journal.Leads() && (term != done || time.Since(at) >= restartEvery) {
+			at = time.Now()
+			if done = 0; h.restart(ctx) {
+				done = term
+			}
 		}
 		select {
-		case <-time.After(restartEvery):
+		case <-time.After(restartSoon):
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-func (h *Hosted) restart(ctx context.Context) {
+// restart reports whether it could start everything.
+func (h *Hosted) restart(ctx context.Context) bool {
+	all := true
 	for _, owner := range h.Owners() {
 		if err := h.enter(ctx, owner); err != nil {
+			all = false
 			h.log.Warn("the submissions of an owner are read later", "owner", owner, "err", err)
 		}
 	}
@@ -323,9 +354,11 @@ func (h *Hosted) restart(ctx context.Context) {
 	h.mu.Unlock()
 	for _, one := range open {
 		if err := h.start(ctx, one); err != nil && ctx.Err() == nil {
+			all = false
 			h.log.Warn("a submission is started later", "submission", one.id(), "err", err)
 		}
 	}
+	return all
 }
 
 // Counts says how many submissions are in memory, by state.
@@ -356,6 +389,13 @@ type moments[T any] struct {
 type moment[T any] struct {
 	value T
 	at    time.Time
+}
+
+// forget drops all answers.
+func (m *moments[T]) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.has)
 }
 
 func (m *moments[T]) get(key string, ask func() (T, error)) (T, error) {

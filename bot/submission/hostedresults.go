@@ -27,6 +27,9 @@ func (h *Hosted) unfinished(ctx context.Context, job string) (*Submission, error
 		return nil, fmt.Errorf("job %s: %w", job, jobs.ErrCancelled)
 	}
 	one, err := h.read(ctx, job)
+	if err == nil && one != nil {
+		err = h.enter(ctx, one.Token) // claims are compared with earlier ones
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -276,7 +279,7 @@ func (h *Hosted) finish(ctx context.Context, one *Submission, by string, token u
 	if done.Work.Log, err = h.pack(ctx, "log", []byte(o.log())); err != nil {
 		return err
 	}
-	err = h.keep(ctx, done)
+	err = h.end(ctx, done)
 	if errors.Is(err, journal.ErrConflict) {
 		now, err := h.unfinished(ctx, subjectOf(one))
 		if now != nil && now.State == Done && now.Work.Lease == token {
@@ -287,7 +290,31 @@ func (h *Hosted) finish(ctx context.Context, one *Submission, by string, token u
 	if err != nil {
 		return err
 	}
-	h.done(done)
 	h.log.Info("result of a submission", "submission", one.id(), "outcome", done.Result.Outcome, "reason", done.Result.Reason, "runner", by)
+	return nil
+}
+
+// end writes a result, and puts it into memory before anybody reads the submissions of its owner again.
+func (h *Hosted) end(ctx context.Context, done *Submission) error {
+	r, err := h.rollOf(done.Token)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	isNew := done.seq == 0
+	if isNew {
+		if err := h.list(ctx, r, done); err != nil {
+			return err
+		}
+	}
+	if err := h.append(ctx, done, endedKind); err != nil {
+		r.read = false // perhaps it was written
+		return err
+	}
+	if isNew {
+		h.change(func() { h.all = append(h.all, done.short()) })
+	}
+	h.done(done)
 	return nil
 }

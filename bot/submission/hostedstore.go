@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -72,15 +75,29 @@ func decode(from compat.Writer, kind string, data []byte) (*Submission, error) {
 	return one, from.Decode(kind, data, one)
 }
 
-// keep writes what is new about a submission. Whoever writes has seen its last event.
+// keep writes a submission that is new, with its result if that is known already.
 func (h *Hosted) keep(ctx context.Context, one *Submission) error {
-	kind := endedKind
-	if one.State != Done {
-		kind = submittedKind
-		if err := h.list(ctx, one); err != nil {
-			return err
-		}
+	if one.decided != nil {
+		return h.finish(ctx, one, "", 0, *one.decided)
 	}
+	r, err := h.rollOf(one.Token)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := h.list(ctx, r, one); err != nil {
+		return err
+	}
+	if err := h.append(ctx, one, submittedKind); err != nil {
+		r.read = false // perhaps it was written, and nobody would start it
+		return err
+	}
+	return nil
+}
+
+// append writes an event of a submission. Whoever writes has seen its last one.
+func (h *Hosted) append(ctx context.Context, one *Submission, kind string) error {
 	seq, err := h.Journal.Append(ctx, subjectOf(one), one.seq, kind, one)
 	if err == nil {
 		one.seq = seq
@@ -88,16 +105,17 @@ func (h *Hosted) keep(ctx context.Context, one *Submission) error {
 	return err
 }
 
-// list adds a submission to the index of its owner.
-func (h *Hosted) list(ctx context.Context, one *Submission) error {
-	h.entering.Lock()
-	defer h.entering.Unlock()
-	seq, err := h.Journal.Append(ctx, indexPrefix+short(one.Token), h.entered[one.Token], listedKind, listed{one.Handle})
-	if err != nil {
-		delete(h.entered, one.Token) // perhaps it was written
+// list adds a submission to the index of its owner. The roll is locked.
+func (h *Hosted) list(ctx context.Context, r *roll, one *Submission) error {
+	if err := h.fill(ctx, r, one.Token); err != nil {
 		return err
 	}
-	h.entered[one.Token] = seq
+	seq, err := h.Journal.Append(ctx, indexPrefix+short(one.Token), r.seq, listedKind, listed{one.Handle})
+	if err != nil {
+		r.read = false // perhaps it was written
+		return err
+	}
+	r.seq = seq
 	return nil
 }
 
@@ -106,19 +124,46 @@ func (h *Hosted) kept(ctx context.Context, owner, handle string) (*Submission, e
 	return h.read(ctx, subject(owner, handle))
 }
 
-// enter reads the newest submissions of an owner, once while this bot leads.
-func (h *Hosted) enter(ctx context.Context, owner string) error {
+// rollOf is the roll of an owner in this term. Nothing of an earlier one holds: another bot has led since.
+func (h *Hosted) rollOf(owner string) (*roll, error) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
 	term, err := h.Journal.Term()
 	if err != nil {
+		return nil, err
+	}
+	if term != h.ledIn {
+		h.ledIn, h.rolls = term, map[string]*roll{}
+		h.change(func() { h.all = nil; clear(h.running) })
+		h.branches.forget()
+		h.tips.forget()
+	}
+	if h.rolls[owner] == nil {
+		h.rolls[owner] = new(roll)
+	}
+	return h.rolls[owner], nil
+}
+
+func (h *Hosted) term() (uint64, error) { return h.Journal.Term() }
+
+func (h *Hosted) whileLeading(ctx context.Context) (context.Context, func(), error) {
+	return h.Journal.WhileLeading(ctx)
+}
+
+// enter reads what an owner has submitted, once in a term.
+func (h *Hosted) enter(ctx context.Context, owner string) error {
+	r, err := h.rollOf(owner)
+	if err != nil {
 		return err
 	}
-	if term != h.term { // another bot has led since
-		h.term, h.entered = term, map[string]uint64{}
-		h.change(func() { h.all = nil; clear(h.running) })
-	}
-	if _, known := h.entered[owner]; known {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return h.fill(ctx, r, owner)
+}
+
+// fill reads the newest submissions of an owner, unless they were read. The roll is locked.
+func (h *Hosted) fill(ctx context.Context, r *roll, owner string) error {
+	if r.read {
 		return nil
 	}
 	var handles []string
@@ -147,12 +192,17 @@ func (h *Hosted) enter(ctx context.Context, owner string) error {
 		}
 		all = append(all, one)
 	}
+	h.entering.Lock()
+	defer h.entering.Unlock()
+	if h.rolls[owner] != r {
+		return fmt.Errorf("reading the submissions of %s: %w", owner, journal.ErrNotLeading)
+	}
 	h.change(func() {
 		h.all = slices.DeleteFunc(h.all, func(one *Submission) bool { return one.Token == owner })
 		h.all = append(h.all, all...)
 		h.forget(owner)
 	})
-	h.entered[owner] = seq
+	r.read, r.seq = true, seq
 	return nil
 }
 
@@ -162,8 +212,11 @@ func claimsOf(one *Submission) string {
 }
 
 func (h *Hosted) claims(ctx context.Context, of *Submission) (claimList, error) {
-	var list claimList
-	_, err := h.Journal.ReplayRun(ctx, claimsOf(of), func(e journal.Event) error {
+	known := h.claimed.of(claimsOf(of))
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	list := known.list
+	_, err := h.Journal.ReplayRunAfter(ctx, claimsOf(of), list.seq, func(e journal.Event) error {
 		var c claim
 		err := e.Writer.Decode(e.Kind, e.Data, &c)
 		list.all, list.seq = append(list.all, c), e.Seq
@@ -172,7 +225,39 @@ func (h *Hosted) claims(ctx context.Context, of *Submission) (claimList, error) 
 	if err != nil {
 		return claimList{}, fmt.Errorf("reading the claims: %w", err)
 	}
-	return list, nil
+	known.list = list
+	return claimList{slices.Clip(list.all), list.seq}, nil
+}
+
+// A claimCache has the claims of the kernels that were asked about last, so that only newer ones are read. Claims are never
+// changed or removed, so those of an earlier term hold.
+type claimCache struct {
+	once  sync.Once
+	mu    sync.Mutex
+	known *lru.Cache[string, *knownClaims]
+}
+
+type knownClaims struct {
+	mu   sync.Mutex // held while newer ones are read: a kernel's history is in memory once
+	list claimList
+}
+
+func (c *claimCache) of(subject string) *knownClaims {
+	c.once.Do(func() {
+		known, err := lru.New[string, *knownClaims](maxDescribed)
+		if err != nil {
+			panic(err) // the size is a constant
+		}
+		c.known = known
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.known.Get(subject); ok {
+		return known
+	}
+	known := new(knownClaims)
+	c.known.Add(subject, known)
+	return known
 }
 
 func (h *Hosted) claim(ctx context.Context, of *Submission, after claimList, one claim) error {

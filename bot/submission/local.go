@@ -272,6 +272,13 @@ func (l *Local) ahead(one *Submission) int {
 // enter does nothing: Open has read everything.
 func (l *Local) enter(context.Context, string) error { return nil }
 
+// term is always the same: nobody else has this repository open.
+func (l *Local) term() (uint64, error) { return 0, nil }
+
+func (l *Local) whileLeading(ctx context.Context) (context.Context, func(), error) {
+	return ctx, func() {}, nil
+}
+
 // kernels lists those of the base branch.
 func (l *Local) kernels(ctx context.Context, _ string) ([]string, error) {
 	opt := l.opt

@@ -17,10 +17,11 @@ import (
 type racing struct {
 	*journal.Journal
 	others []func()
+	read   int // events
 }
 
-func (r *racing) ReplayRun(ctx context.Context, name string, do func(journal.Event) error) (uint64, error) {
-	seq, err := r.Journal.ReplayRun(ctx, name, do)
+func (r *racing) ReplayRunAfter(ctx context.Context, name string, after uint64, do func(journal.Event) error) (uint64, error) {
+	seq, err := r.Journal.ReplayRunAfter(ctx, name, after, func(e journal.Event) error { r.read++; return do(e) })
 	if name == claimsOf(claimant("", "")) && len(r.others) > 0 {
 		other := r.others[0]
 		r.others = r.others[1:]
@@ -136,4 +137,30 @@ func TestClaimsMeanwhile(t *testing.T) {
 			t.Errorf("%d claims are counted (%v), want %d", len(list.all), err, most)
 		}
 	})
+}
+
+// Of a kernel with a long history of claims, only those are read that were written since the last time, by whichever bot.
+func TestOnlyNewClaimsAreRead(t *testing.T) {
+	h, j := hostedForTest(t)
+	other := NewHosted(HostedOptions{Journal: j.Journal, Now: func() time.Time { return noon }})
+	claims := func(h *Hosted) claimList {
+		t.Helper()
+		list, err := h.claims(t.Context(), claimant("ann", "1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	for n := range 20 {
+		one := claimant("ann", fmt.Sprint(n))
+		if err := other.claim(t.Context(), one, claims(other), claimOf(one, noon)); err != nil {
+			t.Fatal(err)
+		}
+		before := j.read
+		list := claims(h)
+		if len(list.all) != n+1 || list.all[n].Handle != one.Handle || j.read != before+1 {
+			t.Fatalf("after claim %d there are %d, and %d were read", n, len(list.all), j.read-before)
+		}
+		_ = append(list.all, claim{Handle: "of somebody who goes on with the list"})
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -34,7 +36,10 @@ type Service struct {
 // A place is where two services differ: one of a repository on this disk, which this machine measures, and one
 // of the repositories of a bot, which its fleet measures.
 type place interface {
-	// enter is called first, and reads what earlier programs have left of an owner.
+	// term numbers the time for which this program leads, and may answer. whileLeading returns a context that ends
+	// with it, and what frees that context. enter reads what earlier programs have left of an owner.
+	term() (uint64, error)
+	whileLeading(ctx context.Context) (leading context.Context, free func(), err error)
 	enter(ctx context.Context, owner string) error
 	// kernels lists what an owner may ask about. kernel reads one of them, as the base branch has it now.
 	kernels(ctx context.Context, owner string) ([]string, error)
@@ -142,6 +147,35 @@ func (s *Service) turnOf(owner string) *sync.Mutex {
 	return s.submitting[owner]
 }
 
+// answer returns what do finds for an owner. If another bot leads by then, it may have told the owner more, so there is
+// no answer but ErrNotLeading.
+func answer[T any](ctx context.Context, s *Service, owner string, do func(context.Context) (T, error)) (out T, err error) {
+	term, err := s.place.term()
+	if err != nil {
+		return out, ErrNotLeading
+	}
+	leading, free, err := s.place.whileLeading(ctx)
+	if err != nil {
+		return out, ErrNotLeading
+	}
+	defer free()
+	if err = s.place.enter(leading, owner); err == nil {
+		out, err = do(leading)
+	}
+	if now, lost := s.place.term(); lost != nil || now != term {
+		return *new(T), ErrNotLeading
+	}
+	return out, err
+}
+
+// An AskAgain is an error that goes away, and that the asker has no part in.
+type AskAgain string
+
+func (a AskAgain) Error() string { return string(a) }
+
+// ErrNotLeading stands in for an answer of a bot that may be old.
+const ErrNotLeading AskAgain = "this bot does not lead any more, so its answer may be old (ask again; a submission with the same idempotency_key is not made twice)"
+
 // Submit queues a submission and returns at once. The same key, or without a key the same content,
 // returns the submission that was made before.
 func (s *Service) Submit(ctx context.Context, token string, asked Asked, intent result.Intent, key string) (Status, error) {
@@ -155,19 +189,20 @@ func (s *Service) Submit(ctx context.Context, token string, asked Asked, intent 
 	if len(key) > maxKey {
 		return Status{}, usage.Errorf("idempotency_key has %d bytes (at most %d)", len(key), maxKey)
 	}
-	return s.submit(ctx, token, asked, intent, key)
+	return answer(ctx, s, token, func(ctx context.Context) (Status, error) { return s.submit(ctx, token, asked, intent, key) })
 }
 
 func (s *Service) submit(ctx context.Context, token string, asked Asked, intent result.Intent, key string) (Status, error) {
-	if err := s.place.enter(ctx, token); err != nil {
-		return Status{}, err
-	}
 	turn := s.turnOf(token)
 	turn.Lock()
 	defer turn.Unlock()
 	digest := asked.digest(intent)
 	handle := newHandle(token, cmp.Or(key, digest))
-	if known, err := s.of(ctx, token, handle); err == nil {
+	known, err := s.of(ctx, token, handle)
+	switch bad := (usage.Error{}); {
+	case err != nil && !errors.As(err, &bad):
+		return Status{}, err
+	case err == nil:
 		if known.Digest != digest {
 			return Status{}, usage.Errorf("idempotency_key %q was used for a different submission (choose a new one)", key)
 		}
@@ -192,14 +227,22 @@ func (s *Service) submit(ctx context.Context, token string, asked Asked, intent 
 		return Status{}, err
 	}
 	if err := s.place.keep(ctx, one); err != nil {
-		return Status{}, err
+		return Status{}, fmt.Errorf("it is not known whether the submission was stored (submit it again with the same idempotency_key): %w", err)
 	}
-	s.change(func() { s.all = append(s.all, one) })
+	s.change(func() {
+		if s.index(one) < 0 { // it was perhaps read from the store meanwhile
+			s.all = append(s.all, one)
+		}
+	})
 	if err := s.place.start(ctx, one); err != nil { // it is stored, so it is started again
 		s.log.Warn("a submission is started later", "handle", handle, "err", err)
 	}
-	status, err := s.Status(ctx, token, handle)
-	return status, err
+	return s.statusOf(ctx, token, handle)
+}
+
+// index is where a submission is in memory, or -1. It is called with the lock held.
+func (s *Service) index(of *Submission) int {
+	return slices.IndexFunc(s.all, func(one *Submission) bool { return one.Handle == of.Handle && one.Token == of.Token })
 }
 
 // open counts the submissions of a token that are not finished.
@@ -230,10 +273,8 @@ func isHandle(text string) bool {
 func (s *Service) done(ended *Submission) {
 	s.change(func() {
 		delete(s.running, ended.id())
-		for i, one := range s.all {
-			if one.Handle == ended.Handle && one.Token == ended.Token {
-				s.all[i] = ended.short()
-			}
+		if i := s.index(ended); i >= 0 {
+			s.all[i] = ended.short()
 		}
 		s.forget(ended.Token)
 	})
@@ -264,6 +305,10 @@ func (s *Service) progressed(id string, e runners.Event) {
 
 // Status returns how far a submission is.
 func (s *Service) Status(ctx context.Context, token, handle string) (Status, error) {
+	return answer(ctx, s, token, func(ctx context.Context) (Status, error) { return s.statusOf(ctx, token, handle) })
+}
+
+func (s *Service) statusOf(ctx context.Context, token, handle string) (Status, error) {
 	one, err := s.of(ctx, token, handle)
 	if err != nil {
 		return Status{}, err
@@ -317,11 +362,20 @@ func (s *Service) expected(like *Submission) float64 {
 
 // Wait waits until the submission is done or ctx ends, and reports each change.
 func (s *Service) Wait(ctx context.Context, token, handle string, report func(Status)) (Status, error) {
+	return answer(context.WithoutCancel(ctx), s, token, func(leading context.Context) (Status, error) {
+		waiting, cancel := context.WithCancel(leading)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		return s.wait(waiting, token, handle, report)
+	})
+}
+
+func (s *Service) wait(ctx context.Context, token, handle string, report func(Status)) (Status, error) {
 	for last := (Status{}); ; {
 		s.mu.Lock()
 		changed := s.changed
 		s.mu.Unlock()
-		status, err := s.Status(context.WithoutCancel(ctx), token, handle)
+		status, err := s.statusOf(context.WithoutCancel(ctx), token, handle)
 		if err != nil || status.State == Done {
 			return status, err
 		}
@@ -339,30 +393,36 @@ func (s *Service) Wait(ctx context.Context, token, handle string, report func(St
 
 // File reads the report or the build log of a submission.
 func (s *Service) File(ctx context.Context, token, handle, name string) (string, error) {
-	one, err := s.finished(ctx, token, handle)
-	if err != nil {
-		return "", err
-	}
-	return s.place.file(ctx, one, name)
+	return answer(ctx, s, token, func(ctx context.Context) (string, error) {
+		one, err := s.finished(ctx, token, handle)
+		if err != nil {
+			return "", err
+		}
+		return s.place.file(ctx, one, name)
+	})
 }
 
 // Verdict returns the result of a submission that is done.
 func (s *Service) Verdict(ctx context.Context, token, handle string) (*result.Result, error) {
-	one, err := s.finished(ctx, token, handle)
-	if err != nil {
-		return nil, err
-	}
-	return one.Result, nil
+	return answer(ctx, s, token, func(ctx context.Context) (*result.Result, error) {
+		one, err := s.finished(ctx, token, handle)
+		if err != nil {
+			return nil, err
+		}
+		return one.Result, nil
+	})
 }
 
 // Why explains the result of a submission that is done.
 func (s *Service) Why(ctx context.Context, token, handle string) (*Why, error) {
-	one, err := s.finished(ctx, token, handle)
-	switch {
-	case err != nil:
-		return nil, err
-	case one.Why == nil:
-		return &Why{Handle: handle, Text: one.Result.Summary, Gates: []Gate{}}, nil
-	}
-	return one.Why, nil
+	return answer(ctx, s, token, func(ctx context.Context) (*Why, error) {
+		one, err := s.finished(ctx, token, handle)
+		switch {
+		case err != nil:
+			return nil, err
+		case one.Why == nil:
+			return &Why{Handle: handle, Text: one.Result.Summary, Gates: []Gate{}}, nil
+		}
+		return one.Why, nil
+	})
 }

@@ -27,14 +27,15 @@ func (s *Service) CheckStatic(ctx context.Context, token string, asked Asked) (*
 	if err != nil {
 		return nil, err
 	}
+	return answer(ctx, s, token, func(ctx context.Context) (*Static, error) { return s.checkStatic(ctx, token, asked) })
+}
+
+func (s *Service) checkStatic(ctx context.Context, token string, asked Asked) (*Static, error) {
 	k, err := s.place.kernel(ctx, token, asked.Kernel)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkNames(k.Described, asked.Files); err != nil {
-		return nil, err
-	}
-	if err := s.place.enter(ctx, token); err != nil {
 		return nil, err
 	}
 	out, err := s.place.static(ctx, k, &Submission{Token: token, Asked: asked, Kernel: k.Manifest.Name, Base: k.Commit})

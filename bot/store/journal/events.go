@@ -162,10 +162,15 @@ func (j *Journal) Replay(ctx context.Context, after uint64, apply func(Event) er
 
 // ReplayRun is Replay for one run from its beginning.
 func (j *Journal) ReplayRun(ctx context.Context, run string, apply func(Event) error) (uint64, error) {
+	return j.ReplayRunAfter(ctx, run, 0, apply)
+}
+
+// ReplayRunAfter is Replay for one run.
+func (j *Journal) ReplayRunAfter(ctx context.Context, run string, after uint64, apply func(Event) error) (uint64, error) {
 	if err := CheckToken("run", run); err != nil {
 		return 0, err
 	}
-	return j.replay(ctx, "events."+run, 0, apply)
+	return j.replay(ctx, "events."+run, after, apply)
 }
 
 // missedAfter is when the server deletes a consumer that nobody reads.
@@ -228,7 +233,11 @@ func (j *Journal) newest(ctx context.Context, subject string) (uint64, error) {
 // replayPages reads one run, from any available server.
 func (j *Journal) replayPages(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
 	c := j.newChain(0)
+	run := strings.TrimPrefix(subject, "events.")
 	c.whole, c.tails = after == 0, map[string]string{}
+	if t, known := j.tails.Get(run); known && after > 0 && t.seq == after {
+		c.whole, c.tails[run] = true, t.hash
+	}
 	for {
 		list, more, err := j.page(ctx, "EVENTS", subject, after+1, followAhead)
 		if err != nil {
@@ -236,7 +245,7 @@ func (j *Journal) replayPages(ctx context.Context, subject string, after uint64,
 		}
 		if after, err = j.applyAll(ctx, c, list, after, apply); err != nil || !more {
 			if err == nil && c.last != "" {
-				j.tails.Add(strings.TrimPrefix(subject, "events."), tail{after, c.last})
+				j.tails.Add(run, tail{after, c.last})
 			}
 			return after, err
 		}

@@ -85,6 +85,13 @@ func TestReplayAndFollow(t *testing.T) {
 	if diff := cmp.Diff([]string{"queued", "passed"}, kinds); diff != "" {
 		t.Error("one run:", diff)
 	}
+	kinds = nil
+	if last, err := j.ReplayRunAfter(ctx, "run2", 2, func(e Event) error { kinds = append(kinds, fmt.Sprint(e.Seq)); return nil }); err != nil || last != 6 {
+		t.Errorf("the run after event 2 ends at %d: %v", last, err)
+	}
+	if diff := cmp.Diff([]string{"6"}, kinds); diff != "" {
+		t.Error("one run from the middle:", diff)
+	}
 	if last, err := j.ReplayRun(ctx, "nobody", collect); err != nil || last != 0 {
 		t.Error("no run:", last, err)
 	}

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import base64
 import html
+import http.client
 import json
 import os
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -26,6 +28,10 @@ __all__ = ["Client", "Failure", "Refused", "Result", "Shape", "Speedup", "check"
 
 class Refused(Exception):
     """The server does not accept what was asked. The text says what to change."""
+
+
+class _AskAgain(Exception):
+    """The server cannot answer now, for example because its leader has changed."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +116,18 @@ def _cells(s: Shape) -> List[str]:
 
 
 class Client:
-    """A connection to one server with one token."""
+    """A connection to one server with one token.
 
-    def __init__(self, url: Optional[str] = None, token: Optional[str] = None, timeout: float = 120) -> None:
+    A call without an answer is repeated for ``patience`` seconds. Nothing is submitted twice by that.
+    """
+
+    def __init__(
+        self, url: Optional[str] = None, token: Optional[str] = None, timeout: float = 120, patience: float = 60
+    ) -> None:
         self.url = url or os.environ.get("KERNELGATE_URL", "")
         self._token = token or os.environ.get("KERNELGATE_TOKEN", "")
         self._timeout = timeout
+        self._patience = patience
         if not self.url or not self._token:
             raise Refused("the address and the token of the server are missing: set KERNELGATE_URL and KERNELGATE_TOKEN")
 
@@ -162,13 +174,24 @@ class Client:
 
     def _call(self, tool: str, arguments: Mapping[str, Any]) -> "tuple[Dict[str, Any], str]":
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": dict(arguments)}}
+        until, pause = time.monotonic() + self._patience, 0.1
+        while True:
+            try:
+                return self._once(request)
+            except _AskAgain as again:
+                if time.monotonic() + pause > until:
+                    raise Refused(str(again)) from None
+            time.sleep(pause)
+            pause = min(2 * pause, 2)
+
+    def _once(self, request: Mapping[str, Any]) -> "tuple[Dict[str, Any], str]":
         answer = self._post(request)
         if "error" in answer:
             raise Refused(answer["error"].get("message", "the server refuses the call"))
         content = answer["result"]
         text = "\n".join(part.get("text", "") for part in content.get("content", []))
         if content.get("isError"):
-            raise Refused(text)
+            raise _AskAgain(text) if content.get("_meta", {}).get("kernelgate/ask-again") else Refused(text)
         return content["structuredContent"], text
 
     def _post(self, message: Mapping[str, Any]) -> Dict[str, Any]:
@@ -192,8 +215,11 @@ class Client:
                         if event.get("id") == message["id"]:
                             return dict(event)
         except urllib.error.HTTPError as error:
-            raise Refused(f"{error.code}: {error.read().decode(errors='replace').strip()}") from None
-        raise Refused("the server ended the connection without an answer")
+            text = f"{error.code}: {error.read().decode(errors='replace').strip()}"
+            raise _AskAgain(text) if error.code == 503 else Refused(text) from None
+        except (urllib.error.URLError, http.client.HTTPException, ConnectionError) as error:
+            raise _AskAgain(f"no answer from {self.url}: {error}") from None
+        raise _AskAgain("the server ended the connection without an answer")
 
 
 def _known(kind: Any, data: Mapping[str, Any]) -> Dict[str, Any]:
