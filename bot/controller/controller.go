@@ -101,7 +101,7 @@ type Controller struct {
 
 	putOffLogged time.Time // when the log last said that some publications wait
 
-	listed      atomic.Bool    // GitHub was asked for all repositories since this bot began to lead
+	listed      atomic.Bool    // as in Listed
 	redeliverer *redeliverer   // used by the resync only
 	unlisted    map[int64]bool // repositories that the last resync did not find; used by the resync only
 

@@ -67,8 +67,12 @@ func (k *Controller) resyncAll(ctx context.Context) {
 		all.Go(func() { p.missed(k.redeliverer.pass(ctx)) })
 	}
 	atOnce := make(chan struct{}, listAtOnce)
+	var unlisted atomic.Int64 // lists that GitHub did not give, and may give later
 	lists, err := k.lists(ctx)
 	p.missed(err)
+	if transient(err) {
+		unlisted.Add(1)
+	}
 	for _, list := range lists {
 		listing.Go(func() {
 			atOnce <- struct{}{}
@@ -76,6 +80,9 @@ func (k *Controller) resyncAll(ctx context.Context) {
 			within, cancel := context.WithTimeout(ctx, listTimeout)
 			defer cancel()
 			repos, err := list(within)
+			if transient(err) {
+				unlisted.Add(1)
+			}
 			if p.listed(err); err != nil && ctx.Err() == nil {
 				k.Log.Warn("listing repositories failed; they are listed again soon", "err", err)
 			}
@@ -86,7 +93,7 @@ func (k *Controller) resyncAll(ctx context.Context) {
 		})
 	}
 	listing.Wait()
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && unlisted.Load() == 0 {
 		k.listed.Store(true)
 	}
 	all.Wait()
@@ -110,10 +117,12 @@ type pass struct {
 // missed counts a request without an answer. A permanent refusal is an answer: it stays until people change something
 // on GitHub.
 func (p *pass) missed(err error) {
-	if err != nil && !client.IsPermanent(err) {
+	if transient(err) {
 		p.misses.Add(1)
 	}
 }
+
+func transient(err error) bool { return err != nil && !client.IsPermanent(err) }
 
 func (p *pass) listed(err error) {
 	if p.missed(err); err == nil {

@@ -20,7 +20,7 @@ func (k *Controller) ActiveRepositories() map[int64]string {
 	return names
 }
 
-// Listed reports whether GitHub was asked for all repositories since this bot began to lead.
+// Listed reports whether GitHub has listed all repositories since this bot began to lead. A list that it refuses for good is empty.
 func (k *Controller) Listed() bool { return k.listed.Load() }
 
 // sweeper starts sweeps of the repositories that are not suspended.

@@ -2,7 +2,6 @@ package serve_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -322,93 +321,4 @@ func (b *bots) once(p *botProcess, name string, body []byte) (answer, error) {
 		return answer{}, err
 	}
 	return answerOf(resp.StatusCode, string(text))
-}
-
-// A tried is one thing that an agent has submitted, and what came of it.
-type tried struct {
-	key, intent, source, handle string
-	got                         answer
-}
-
-// An asker is an agent that submits one thing after another.
-type asker struct {
-	*bots
-	name  string
-	tried []tried
-	spent float64 // claims, as it was told last
-}
-
-// submit submits at both bots at the same time, and takes it to its verdict.
-func (a *asker) submit(n int, intent, source string) error {
-	one := tried{key: fmt.Sprintf("%s-%d", a.name, n), intent: intent, source: source}
-	arguments := files(intent, source)
-	arguments["idempotency_key"] = one.key
-	answers, errs := make([]answer, len(a.all)), make([]error, len(a.all))
-	var both sync.WaitGroup
-	for i := range a.all {
-		both.Go(func() { answers[i], errs[i] = a.ask(i, a.name, "submit", arguments) })
-	}
-	both.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for _, got := range answers {
-		if got.IsError {
-			return fmt.Errorf("%s is refused: %s", one.key, got.Text)
-		}
-		handle, _ := got.Data["handle"].(string)
-		if one.handle = cmp.Or(one.handle, handle); handle == "" || handle != one.handle {
-			return fmt.Errorf("%s is %q at one bot and %q at the other", one.key, one.handle, handle)
-		}
-	}
-	for at := n; ; at++ {
-		got, err := a.ask(at, a.name, "status", map[string]any{"handle": one.handle, "wait_seconds": 1})
-		if err != nil || got.IsError {
-			return fmt.Errorf("the status of %s: %s %v", one.key, got.Text, err)
-		}
-		if got.Data["state"] == "done" {
-			break
-		}
-	}
-	var err error
-	if one.got, err = a.ask(n, a.name, "verdict", map[string]any{"handle": one.handle}); err != nil || one.got.IsError {
-		return fmt.Errorf("the verdict on %s: %s %v", one.key, one.got.Text, err)
-	}
-	if b, ok := one.got.Data["budget"].(map[string]any); ok {
-		a.spent = max(a.spent, b["claims_spent"].(float64))
-	}
-	a.tried = append(a.tried, one)
-	return a.remembered()
-}
-
-// remembered asks both bots for what the agent was told before. No answer may be older.
-func (a *asker) remembered() error {
-	for at := range a.all {
-		for _, one := range a.tried {
-			st, err := a.ask(at, a.name, "status", map[string]any{"handle": one.handle})
-			if err != nil || st.Data["state"] != "done" {
-				return fmt.Errorf("%s was done, and is %s %v", one.key, st.Text, err)
-			}
-			if got, err := a.ask(at, a.name, "verdict", map[string]any{"handle": one.handle}); err != nil || got.Text != one.got.Text {
-				return fmt.Errorf("the verdict on %s was\n%s\nand is\n%s %v", one.key, one.got.Text, got.Text, err)
-			}
-		}
-		h, err := a.ask(at, a.name, "history", nil)
-		if err != nil {
-			return err
-		}
-		for _, one := range a.tried {
-			if strings.Count(h.Text, one.handle) != 1 || strings.Contains(h.Text, one.handle+", "+one.intent+": queued") {
-				return fmt.Errorf("the history of %s does not have %s once, as done:\n%s", a.name, one.key, h.Text)
-			}
-		}
-		d, err := a.ask(at, a.name, "describe", map[string]any{"kernel": "scale"})
-		if err != nil || d.IsError {
-			return fmt.Errorf("describing: %s %v", d.Text, err)
-		}
-		if spent := d.Data["budget"].(map[string]any)["claims_spent"].(float64); spent < a.spent {
-			return fmt.Errorf("%g claims were spent, and now %g", a.spent, spent)
-		}
-	}
-	return nil
 }
