@@ -41,7 +41,7 @@ func TestWhyInAWorkflow(t *testing.T) {
 	profiled := 0
 	var fault error
 	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
-		if !job.OnlyExplain || strings.Join(job.Shapes, " ") != "mission" || job.Record != nil {
+		if job.Part != runners.PartExplain || strings.Join(job.Shapes, " ") != "mission" || job.Record != nil {
 			t.Errorf("the job is %+v", job)
 		}
 		if profiled++; fault != nil {
