@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/internal/runnable"
 )
 
 const (
@@ -112,7 +114,7 @@ func TestDownload(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			action, temp := t.TempDir(), t.TempDir()
-			if err := os.WriteFile(filepath.Join(action, "download.sh"), []byte(read(actionFolder+"download.sh")), 0o755); err != nil {
+			if err := runnable.Write(filepath.Join(action, "download.sh"), []byte(read(actionFolder+"download.sh"))); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(action, "released"), []byte(tt.pins), 0o600); err != nil {

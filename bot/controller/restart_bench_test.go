@@ -19,6 +19,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/internal/runnable"
 )
 
 // BenchmarkRestart is from the start of a bot that was away while 1,000 pull requests
@@ -80,7 +81,7 @@ func (w *world) countGit() func() int {
 	w.no(err)
 	bin, log := w.TempDir(), filepath.Join(w.TempDir(), "log")
 	script := fmt.Sprintf("#!/bin/sh\ncase \"$2\" in %s/*) echo >>%s ;; esac\nexec %s \"$@\"\n", filepath.Join(w.dir, "mirrors"), log, real)
-	w.no(os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
+	w.no(runnable.Write(filepath.Join(bin, "git"), []byte(script)))
 	w.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	return func() int {
 		info, err := os.Stat(log)

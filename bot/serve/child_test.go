@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/notify"
 	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 	"github.com/kernelgate/kernelgate/runners/work/agent"
@@ -90,11 +91,11 @@ func TestLocalToolchains(t *testing.T) {
 	toolkit := filepath.Join(t.TempDir(), "cuda-12.9")
 	w.no(os.MkdirAll(filepath.Join(toolkit, "bin"), 0o755))
 	// It says its version, and refuses what it is given.
-	w.no(os.WriteFile(filepath.Join(toolkit, "bin", "nvcc"), []byte(`#!/bin/sh
+	w.no(runnable.Write(filepath.Join(toolkit, "bin", "nvcc"), []byte(`#!/bin/sh
 [ "$1" = --version ] && echo "Cuda compilation tools, release 12.9, V12.9.41" && exit 0
 echo 'twice.cu(1): error: the compiler of the configuration was here'
 exit 2
-`), 0o755))
+`)))
 	file := filepath.Join(t.TempDir(), "kernelgate.yaml")
 	w.no(os.WriteFile(file, []byte("github: {app_id: 7, private_key_file: key, webhook_secret_file: secret}\nrunner: {builds: true, toolchains: ["+toolkit+"]}\n"), 0o600))
 	read, err := serve.Load(serve.Sources{File: file, Getenv: func(string) string { return "" }})

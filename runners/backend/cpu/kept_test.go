@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
@@ -178,13 +178,10 @@ var system = sync.OnceValue(func() string {
 	return all.String()
 })
 
-// put writes files into a folder, so that they can be run. No process is forked meanwhile: a child that still had a program open for
-// writing would keep others from running it.
+// put writes files into a folder, so that they can be run.
 func put(files map[string][]byte, to string) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(to, name), data, 0o755); err != nil {
+		if err := runnable.Write(filepath.Join(to, name), data); err != nil {
 			return err
 		}
 	}
@@ -200,7 +197,7 @@ func (c counted) Run(_ context.Context, call toolchain.Compile) (string, error) 
 	if string(text) == "refuse" {
 		err = &output.CompileError{Summary: "refused"}
 	}
-	return "made in " + call.Out, errors.Join(err, os.WriteFile(filepath.Join(call.Out, "kernel"), text, 0o755))
+	return "made in " + call.Out, errors.Join(err, runnable.Write(filepath.Join(call.Out, "kernel"), text))
 }
 
 // What a build depends on is compiled again where any of it is another, and nothing else is.

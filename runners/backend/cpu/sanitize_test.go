@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/internal/long"
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/distribution"
@@ -204,7 +205,7 @@ func TestSanitizersThatAreMissing(t *testing.T) {
 	}
 	cc := filepath.Join(t.TempDir(), "cc")
 	script := fmt.Sprintf("#!/bin/sh\nfor a; do case $a in -fsanitize=*) echo '/usr/bin/ld: cannot find libasan.so' >&2; exit 1;; esac; done\nexec %s \"$@\"\n", real)
-	if err := os.WriteFile(cc, []byte(script), 0o755); err != nil {
+	if err := runnable.Write(cc, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	w := sanitizer(t, "heap", "")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
@@ -59,7 +60,7 @@ void scale(const float *x, float *y, int32_t N)
 	other := filepath.Join(t.TempDir(), "kernel")
 	text, err := os.ReadFile(exe.path)
 	if err == nil {
-		err = os.WriteFile(other, text, 0o755)
+		err = runnable.Write(other, text)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/build/inspect"
@@ -34,7 +35,7 @@ func TestOneGPUForAJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	ncu := filepath.Join(dir, "ncu.sh")
-	if err := os.WriteFile(ncu, []byte("#!/bin/sh\n"+dump("ncu")+"exit 1\n"), 0o755); err != nil {
+	if err := runnable.Write(ncu, []byte("#!/bin/sh\n"+dump("ncu")+"exit 1\n")); err != nil {
 		t.Fatal(err)
 	}
 	asked := profiling{shape: "small", metrics: []string{"sm__cycles_active.avg"}}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -42,7 +43,7 @@ while [ "${1#--}" != "$1" ]; do
 done
 request=$2
 recorded=` + recordedDir(t) + "\n" + script + "\n"
-	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+	if err := runnable.Write(program, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
@@ -229,7 +230,7 @@ func TestSpacesCompares(t *testing.T) {
 [ "$2" = stencil ] && [ -f kernels/stencil/kernel.yaml ] && [ -f .github/kernelgate.yaml ] || exit 2
 mkdir -p "$5/tune-1" && printf '%%s\n' '%s' '{"end":{"best":"default,%s"}}' >"$5/tune-1/search.jsonl"
 `, header, slow)
-	if err := os.WriteFile(filepath.Join(dir, "gate"), []byte(gate), 0o755); err != nil {
+	if err := runnable.Write(filepath.Join(dir, "gate"), []byte(gate)); err != nil {
 		t.Fatal(err)
 	}
 	script := `import spaces, sys

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -23,7 +24,7 @@ options=$*
 while [ "${1#--}" != "$1" ]; do [ "$1" = --log-file ] && log=$2; shift 2; done
 say() { printf '========= %s\n' "$1" >>"$log"; }
 ` + script + "\n"
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+	if err := runnable.Write(path, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	return Compute{Path: path, Version: "2025.3.1.0"}
@@ -109,7 +110,7 @@ func TestOptions(t *testing.T) {
 func TestFindSanitizer(t *testing.T) {
 	right := fakeSanitizer(t, "exit 1").Path
 	impostor := filepath.Join(t.TempDir(), program)
-	if err := os.WriteFile(impostor, []byte("#!/bin/sh\necho 'Version 1'\n"), 0o755); err != nil {
+	if err := runnable.Write(impostor, []byte("#!/bin/sh\necho 'Version 1'\n")); err != nil {
 		t.Fatal(err)
 	}
 	root := t.TempDir()

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/internal/runnable"
 )
 
 // script installs a program that prints a text and ends with a status.
@@ -15,7 +17,7 @@ func script(t *testing.T, path, text, status string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("#!/bin/sh\ncat <<'END'\n"+text+"\nEND\nexit "+status+"\n"), 0o755); err != nil {
+	if err := runnable.Write(path, []byte("#!/bin/sh\ncat <<'END'\n"+text+"\nEND\nexit "+status+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/internal/runnable"
 )
 
 func none(string) string { return "" }
@@ -33,7 +35,7 @@ func TestAsk(t *testing.T) {
 // The variable decides, and what is no Python is named with the reason.
 func TestOtherPrograms(t *testing.T) {
 	fake := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\necho no Python\n"), 0o755); err != nil {
+	if err := runnable.Write(fake, []byte("#!/bin/sh\necho no Python\n")); err != nil {
 		t.Fatal(err)
 	}
 	program, err := Program(func(name string) string { return map[string]string{"KERNELGATE_PYTHON": fake}[name] })

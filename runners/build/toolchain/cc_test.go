@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
 
@@ -60,7 +61,7 @@ func FuzzStackUsage(f *testing.F) {
 func TestCompilerThatDoesNotStart(t *testing.T) {
 	compiler := filepath.Join(t.TempDir(), "cc")
 	script := "#!/bin/sh\necho 'cc1: error while loading shared libraries: libmpc.so.3: cannot open shared object file' >&2\nexit 127\n"
-	if err := os.WriteFile(compiler, []byte(script), 0o755); err != nil {
+	if err := runnable.Write(compiler, []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := CC{Path: compiler}.Run(t.Context(), Compile{Dir: t.TempDir(), Out: t.TempDir()})
@@ -95,7 +96,7 @@ func TestCompilerOutsideTheSystem(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		if err := runnable.Write(file, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/internal/runnable"
 )
 
 // fakePython stands in for python3: its pip downloads one empty wheel and notes that it did, its zipfile unpacks a
@@ -42,7 +44,7 @@ type fetch struct {
 func newFetch(t *testing.T) *fetch {
 	t.Helper()
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte(fakePython), 0o755); err != nil {
+	if err := runnable.Write(filepath.Join(bin, "python3"), []byte(fakePython)); err != nil {
 		t.Fatal(err)
 	}
 	return &fetch{
@@ -198,7 +200,7 @@ func TestFetchWithoutPython(t *testing.T) {
 	f.path = bin
 	f.mustRefuse("python3 not found; install python3 with pip")
 
-	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte("#!"+filepath.Join(bin, "bash")+"\nexit 1\n"), 0o755); err != nil {
+	if err := runnable.Write(filepath.Join(bin, "python3"), []byte("#!"+filepath.Join(bin, "bash")+"\nexit 1\n")); err != nil {
 		t.Fatal(err)
 	}
 	f.mustRefuse("python3 has no pip; install it")

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/internal/runnable"
 )
 
 // fakePip stands in for Python: its pip downloads an empty wheel, its zipfile unpacks a little of what the wheels of Triton and
@@ -101,7 +103,7 @@ type pythonFetch struct {
 func newPythonFetch(t *testing.T) pythonFetch {
 	f := pythonFetch{T: t, bin: t.TempDir(), cache: filepath.Join(t.TempDir(), "with space")}
 	f.downloads = filepath.Join(f.bin, "downloads")
-	if err := os.WriteFile(filepath.Join(f.bin, "python3"), []byte(fakePip), 0o755); err != nil {
+	if err := runnable.Write(filepath.Join(f.bin, "python3"), []byte(fakePip)); err != nil {
 		t.Fatal(err)
 	}
 	return f

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/internal/runnable"
 )
 
 // fakeTool writes a program that prints a text. The tests here must not run beside others: a file that a forked
@@ -16,7 +18,7 @@ func fakeTool(t *testing.T, path, prints string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("#!/bin/sh\ncat <<'END'\n"+prints+"\nEND\n"), 0o755); err != nil {
+	if err := runnable.Write(path, []byte("#!/bin/sh\ncat <<'END'\n"+prints+"\nEND\n")); err != nil {
 		t.Fatal(err)
 	}
 }

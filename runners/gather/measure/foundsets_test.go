@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -20,7 +21,7 @@ func TestFoundSets(t *testing.T) {
 	python := filepath.Join(site, "python3")
 	says := func(torch string) {
 		answer := `{"executable": "` + python + `", "version": "3.12.1", "torch_include": "` + torch + `", "include": "` + filepath.Join(site, "headers") + `"}`
-		if err := os.WriteFile(python, []byte("#!/bin/sh\necho '"+answer+"'\n"), 0o755); err != nil {
+		if err := runnable.Write(python, []byte("#!/bin/sh\necho '"+answer+"'\n")); err != nil {
 			t.Fatal(err)
 		}
 	}

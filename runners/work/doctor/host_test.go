@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/nvml"
 )
 
@@ -71,7 +72,7 @@ func TestVersion(t *testing.T) {
 	dir := t.TempDir()
 	install := func(name, body string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+		if err := runnable.Write(path, []byte("#!/bin/sh\n"+body+"\n")); err != nil {
 			t.Fatal(err)
 		}
 		return path

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/internal/runnable"
 	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
@@ -69,7 +70,7 @@ func FuzzAnswer(f *testing.F) {
 func program(t *testing.T, script string) *Program {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "propose.sh")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+	if err := runnable.Write(file, []byte("#!/bin/sh\n"+script)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := StartProgram(t.Context(), []string{file}, isSource, os.Getenv)
