@@ -134,9 +134,6 @@ func (s Shape) In(c policy.Context) Shape {
 // Listed returns the name by which the manifest lists the shape.
 func (s Shape) Listed() string { return cmp.Or(s.Of, s.Name) }
 
-// context is how launches on the shape begin.
-func (s Shape) context() policy.Context { return cmp.Or(s.Context, policy.Cold) }
-
 // shapeNames lists the manifest's shapes in its order.
 func (e *Evidence) shapeNames() []string {
 	var names []string
