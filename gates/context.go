@@ -10,8 +10,8 @@ import (
 // each context, and every context is a shape of its own in the evidence and in the verdict: "mission" is cold, and "mission:warm"
 // is warm.
 
-// inContexts returns the names under which the shapes are timed for a goal.
-func inContexts(shapes []string, asked policy.Contexts) []string {
+// namesIn returns the names under which the shapes are timed for a goal.
+func namesIn(shapes []string, asked policy.Contexts) []string {
 	var names []string
 	for _, name := range shapes {
 		if asked.Has(policy.Cold) {
@@ -43,7 +43,7 @@ func InContexts(rule *policy.Rule, shapes []Shape) []Shape {
 	}
 	for _, goal := range gate.Goals() {
 		if goal.PerShape() {
-			asked = append(asked, inContexts(goal.Shapes.Pick(names), goal.Context)...)
+			asked = append(asked, namesIn(goal.Shapes.Pick(names), goal.Context)...)
 		}
 	}
 	var all []Shape

@@ -107,7 +107,7 @@ func WithMachineCode(v *Verdict) []Why {
 	}
 	for i := range all {
 		for _, c := range v.MachineCode.Changes {
-			if len(c.Shapes) == 0 || slices.Contains(c.Shapes, all[i].Shape) {
+			if c.serves(all[i].Shape) {
 				all[i].MachineCode = append(all[i].MachineCode, c)
 			}
 		}

@@ -1,10 +1,6 @@
 package gates
 
-import (
-	"slices"
-
-	"github.com/kernelgate/kernelgate/gates/why"
-)
+import "github.com/kernelgate/kernelgate/gates/why"
 
 // staticWhys explains from the builds alone what no profiler has counted: the evidence has what the compiler says of both sides, and
 // the instructions by what they do.
@@ -21,7 +17,7 @@ func staticWhys(e *Evidence, compared []Comparison, shapes []string) []Why {
 		var code CodeChange
 		if m := e.MachineCode; m != nil {
 			for _, change := range m.Changes {
-				if len(change.Shapes) == 0 || slices.Contains(change.Shapes, shape) {
+				if change.serves(shape) {
 					code = change
 					break
 				}

@@ -3,6 +3,7 @@ package gates
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +26,11 @@ type CodeChange struct {
 	Cut       int           `json:"cut,omitempty"`  // lines of the diff that were left out
 	// Hottest is the loop with which the diff begins; nil if it begins where the code does.
 	Hottest *HottestLoop `json:"hottest,omitempty"`
+}
+
+// serves reports whether the kernel is launched on a shape.
+func (c CodeChange) serves(shape string) bool {
+	return len(c.Shapes) == 0 || slices.Contains(c.Shapes, shape)
 }
 
 // A HottestLoop is the loop of each side that probably takes most of the time.

@@ -217,7 +217,7 @@ func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown
 			return nil
 		}
 		unknown = append(unknown, g.Shapes.Unknown(names)...)
-		picked := inContexts(g.Shapes.Pick(names), g.Context)
+		picked := namesIn(g.Shapes.Pick(names), g.Context)
 		unknown = append(unknown, e.notTimed(picked)...)
 		return picked
 	}
