@@ -160,12 +160,8 @@ func (j Job) timedWork() []work {
 		return nil
 	}
 	var all []work
-	timed := gates.TimedShapes(j.Rule(), &gates.Evidence{Shapes: shapes})
-	for _, named := range shapes {
-		if !slices.Contains(timed, named.Name) {
-			continue
-		}
-		s, _ := j.Manifest.Shape(named.Listed())
+	for _, name := range gates.TimedShapes(j.Rule(), &gates.Evidence{Shapes: shapes}) {
+		s, _ := j.Timed(shapes, name)
 		if w, err := j.workOf(s.Dims); err == nil {
 			all = append(all, w)
 		}

@@ -300,22 +300,29 @@ func (b *bench) TimeKept(launches int) (interleave.Times, bool, error) {
 // wall-clock time; no kernel of a side can reach its clock.
 func (b *bench) time(letter rune, problem, launches int, reset bool) (t interleave.Times, err error) {
 	p := b.sides[letter]
-	prepare, run := p.Ready, func() (time.Duration, error) { return p.Run(problem, 0, launches, true) }
-	if b.warm {
-		prepare, run = p.Empty, func() (time.Duration, error) { return p.RunFilled(problem, launches) }
-	}
-	if err := prepare(problem, reset); err != nil {
-		return t, blame(p, err)
-	}
-	if b.warm {
-		if err := b.fillCache(letter, 0, launches); err != nil {
-			return t, err
-		}
+	if err := b.ready(letter, problem, launches, reset); err != nil {
+		return t, err
 	}
 	start := time.Now()
-	t.Device, err = run()
+	if b.warm {
+		t.Device, err = p.RunFilled(problem, launches)
+	} else {
+		t.Device, err = p.Run(problem, 0, launches, true)
+	}
 	t.Wall = time.Since(start)
 	return t, blame(p, err)
+}
+
+// ready brings the GPU into its initial state, with a filled cache if the launches begin so.
+func (b *bench) ready(letter rune, problem, launches int, reset bool) error {
+	p := b.sides[letter]
+	if !b.warm {
+		return blame(p, p.Ready(problem, reset))
+	}
+	if err := p.Empty(problem, reset); err != nil {
+		return blame(p, err)
+	}
+	return b.fillCache(letter, 0, launches)
 }
 
 // fillCache brings the slots of some launches into the L2 cache. This process reads them: no code of a side runs between the moment
