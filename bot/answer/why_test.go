@@ -104,7 +104,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// A verdict that cannot be read is asked for again, and who can neither plan nor profile has no answer.
+// A verdict that cannot be read is an error, so that the command is tried again. A decider without a planner and without a profiler
+// has no answer.
 func TestWhyWithoutVerdicts(t *testing.T) {
 	asked := change.Command{Asked: change.Asked{By: "write", Request: grammar.Read("/why scale"), Head: head, Base: "main"}}
 	s := stateOf(func(s *change.State) { s.Runs = s.Runs[:1]; s.Runs[0].Result.Verdict = "lost" })

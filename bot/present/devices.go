@@ -110,8 +110,8 @@ func (v View) missingOn(r change.Run) string {
 	case r.Phase != change.Done || outcome(r) == gates.Pass || verdict == nil:
 		return ""
 	}
-	for _, step := range report.ToPass(verdict) {
-		return step
+	if steps := report.ToPass(verdict); len(steps) > 0 {
+		return steps[0]
 	}
 	return ""
 }

@@ -35,7 +35,7 @@ type botSetup struct {
 	Key    []byte
 }
 
-// botLead is short, because whoever waits for a dead bot's lead does nothing else.
+// botLead is short: the test only waits while the lead of a dead bot runs out.
 const botLead = 2 * time.Second
 
 func botMain() {
@@ -234,7 +234,7 @@ func (b *bots) proxy(to *botProcess) http.HandlerFunc {
 	}
 }
 
-// killLeader does what a trap is for. Where nobody leads at that moment, it takes the first.
+// killLeader stops the bot that leads, as the trap says. If no bot leads at that moment, it stops the first one.
 func (b *bots) killLeader(t trap) {
 	victim := b.all[0]
 	if b.all[1].leads() {

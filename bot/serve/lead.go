@@ -81,7 +81,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, address string, to
 }
 
 // whileLedFrom calls end when the bot at that address does not lead any more. A host that is gone closes no connection, so
-// whoever waits for its answer would wait for long.
+// the request would wait until passTime is over.
 func (s *Server) whileLedFrom(ctx context.Context, address string, end func()) {
 	look := time.NewTicker(lookForLeader)
 	defer look.Stop()
