@@ -7,10 +7,14 @@ import (
 	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// maxClockStep is the largest step of a clock, as a share of the median, whose samples can be
-// judged. With a coarser clock all samples of a side may read the same, and a difference of half a
-// step looks like no difference, or like a whole step without noise.
-const maxClockStep = 0.005
+// fineClockStep is the largest step of a clock, as a share of the median, that does not matter. With
+// a coarser clock all samples of a side may read the same, and a difference of half a step looks like
+// no difference, or like a whole step without noise. Up to maxClockStep the intervals are wider
+// instead: see rounding.
+const (
+	fineClockStep = 0.005
+	maxClockStep  = 0.02
+)
 
 // clockStep is the step of the clock behind a series as a share of the median, as far as the samples
 // show it: the greatest step that all differences of the times are multiples of. It is 0 where the
@@ -31,7 +35,7 @@ func clockStep(s *Series) float64 {
 	first, highest := times[0], slices.Max(times)
 	// Runners keep times in 32-bit floats, or round them.
 	noise := highest * 1e-6
-	limit := maxClockStep * first
+	limit := fineClockStep * first
 	step := 0.0
 	for _, t := range times[1:] {
 		step = commonStep(step, math.Abs(t-first), noise)
@@ -69,14 +73,28 @@ func commonStep(a, b, noise float64) float64 {
 	return a
 }
 
-// coarseClock is why the clock is not fit for the shape, or nil. The median over the rounds
+// clockStep is the step of the clock as a share of the shape's samples. The median over the rounds
 // decides, so that a single odd round does not.
-func (s *shapeComparison) coarseClock() facts.Fact {
+func (s *shapeComparison) clockStep() float64 {
 	steps := slices.Sorted(slices.Values(s.samples.steps))
 	if len(steps) == 0 {
-		return nil
+		return 0
 	}
-	if step := steps[len(steps)/2]; step > maxClockStep {
+	return steps[len(steps)/2]
+}
+
+// rounding is how far a coarse clock may put a ratio off, on the log scale: each of the two times is off
+// by less than a step, and in the same direction if the clock's ticks are where launches begin.
+func (s *shapeComparison) rounding() float64 {
+	if step := s.clockStep(); step > fineClockStep {
+		return -math.Log1p(-min(step, maxClockStep))
+	}
+	return 0
+}
+
+// coarseClock is why the clock is not fit for the shape, or nil.
+func (s *shapeComparison) coarseClock() facts.Fact {
+	if step := s.clockStep(); step > maxClockStep {
 		return facts.CoarseClock{Shape: s.shape.Label(), Step: step, Most: maxClockStep}
 	}
 	return nil

@@ -32,18 +32,21 @@ func (e *Evidence) notTimed(names []string) []string {
 }
 
 // InContexts returns the shapes of a manifest, and after each of them the same shape in every further context that a rule asks for.
-func InContexts(rule *policy.Rule, shapes []Shape) []Shape {
+// The sum of a step counts those that have a weight.
+func InContexts(rule *policy.Rule, shapes []Shape, weights *Weights) []Shape {
 	gate := rule.Gates.Performance
 	if gate == nil {
 		return shapes
 	}
-	var names, asked []string
-	for _, s := range shapes {
-		names = append(names, s.Name)
-	}
+	e := &Evidence{Shapes: shapes, Weights: weights}
+	names := e.shapeNames()
+	var asked []string
 	for _, goal := range gate.Goals() {
 		if goal.PerShape() {
 			asked = append(asked, namesIn(goal.Shapes.Pick(names), goal.Context)...)
+		}
+		if goal.Weighted != nil {
+			asked = append(asked, namesIn(e.weighedNames(), goal.Context)...)
 		}
 	}
 	var all []Shape

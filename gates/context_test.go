@@ -38,7 +38,7 @@ func TestContexts(t *testing.T) {
 	} {
 		p := contextPolicy(t, c.target)
 		e := evidence("mission")
-		e.Shapes = InContexts(&p.Rules[0], e.Shapes)
+		e.Shapes = InContexts(&p.Rules[0], e.Shapes, e.Weights)
 		if timed := strings.Join(TimedShapes(&p.Rules[0], e), " "); timed != c.timed {
 			t.Errorf("%s: %s is timed", c.target, timed)
 		}
@@ -84,7 +84,7 @@ func TestWarmHasNoTrafficFloor(t *testing.T) {
 	e.Device.Bandwidth = 1e12
 	e.Shapes[0].Bytes = 16e6 // 16 µs
 	p := contextPolicy(t, "{shapes: [mission], context: [cold, warm], speedup: '>= +10%'}")
-	e.Shapes = InContexts(&p.Rules[0], e.Shapes)
+	e.Shapes = InContexts(&p.Rules[0], e.Shapes, e.Weights)
 	step{
 		shapes: []stepShape{{name: "mission", micros: 40, ratio: 2}, {name: "mission:warm", micros: 10, ratio: 2}}, pairs: 50, noise: simulate.Noise{Within: 0.02, Between: 0.002},
 	}.measure(e, rand.New(rand.NewPCG(1, 1)), 6)
@@ -117,5 +117,47 @@ func TestContradictingContexts(t *testing.T) {
 		"performance":{"rounds":[{"attempt":1,"series":[{"shape":"a:warm","batch":1,"cold":true,"order":"bc","ns":[1,1]}]}]}}`))
 	if err == nil || !strings.Contains(err.Error(), "performance.rounds[0].series[0].cold: is set for a shape with a warm cache") {
 		t.Error(err)
+	}
+}
+
+// TestWeightedContext checks that the sum of a step counts launches in the context that its goal asks for, and needs them.
+func TestWeightedContext(t *testing.T) {
+	cold, warm := stepShape{name: "mission", launches: 3, micros: 20, ratio: 1.84}, stepShape{name: "mission:warm", launches: 3, micros: 8, ratio: 1.16}
+	for _, c := range []struct {
+		target   string
+		shapes   []stepShape
+		outcome  Outcome
+		timed    string
+		baseline float64
+	}{
+		{"{weighted: '>= +50%'}", []stepShape{cold}, Pass, "mission", 60},
+		{"{weighted: '>= +10%', context: warm}", []stepShape{cold, warm}, Pass, "mission mission:warm", 24},
+		{"{weighted: '>= +50%', context: warm}", []stepShape{cold, warm}, Defer, "mission mission:warm", 24},
+		{"{weighted: '>= +10%', context: warm}", []stepShape{cold}, Defer, "mission mission:warm", 0},
+	} {
+		p := contextPolicy(t, c.target)
+		e := evidence("mission")
+		e.Weights = &Weights{Launches: map[string]float64{"mission": 3}}
+		e.Shapes = InContexts(&p.Rules[0], e.Shapes, e.Weights)
+		if timed := strings.Join(TimedShapes(&p.Rules[0], e), " "); timed != c.timed {
+			t.Errorf("%s: %s is timed", c.target, timed)
+		}
+		if len(c.shapes) < len(e.Shapes) {
+			e.Shapes = e.Shapes[:len(c.shapes)] // evidence from before the policy asked
+		}
+		step{shapes: c.shapes, pairs: 50, noise: simulate.Noise{Within: 0.02, Between: 0.002}}.measure(e, rand.New(rand.NewPCG(1, 1)), 6)
+		v := NewSimulator().Judge(p, e)
+		if v.Outcome != c.outcome {
+			t.Errorf("%s of %d shapes: %s: %s", c.target, len(c.shapes), v.Outcome, v.Summary)
+		}
+		if c.baseline == 0 {
+			if !strings.Contains(v.Summary, "mission:warm") {
+				t.Errorf("%s: %s", c.target, v.Summary)
+			}
+			continue
+		}
+		if v.Weighted == nil || v.Weighted.Baseline != c.baseline || v.Weighted.Role != RoleTarget {
+			t.Errorf("%s: %+v, want %v µs per step", c.target, v.Weighted, c.baseline)
+		}
 	}
 }

@@ -146,7 +146,7 @@ func TestMiddleStepOfTheClock(t *testing.T) {
 		steps []float64
 		want  bool
 	}{
-		{nil, false}, {[]float64{0.006}, true}, {[]float64{0.005}, false}, {[]float64{0.006, 0, 0}, false}, {[]float64{0.006, 0, 0.006, 0, 0.006, 0}, true}, {[]float64{0.006, 0, 0, 0, 0.006, 0}, false},
+		{nil, false}, {[]float64{0.021}, true}, {[]float64{0.02}, false}, {[]float64{0.021, 0, 0}, false}, {[]float64{0.021, 0, 0.021, 0, 0.021, 0}, true}, {[]float64{0.021, 0, 0, 0, 0.021, 0}, false},
 	} {
 		s := &shapeComparison{samples: &samples{steps: c.steps}}
 		if got := s.coarseClock(); (got != nil) != c.want {

@@ -222,6 +222,9 @@ func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown
 		return picked
 	}
 	targets, guards := pick(gate.Target), pick(gate.Guard)
+	if goal := gate.Weighted(); goal != nil && goal.Context.Has(policy.Warm) {
+		unknown = append(unknown, e.notTimed(namesIn(e.weighedNames(), goal.Context))...)
+	}
 	for _, s := range e.Shapes {
 		g, weighed := goalOf{shape: s}, e.timesFor(gate, s)
 		switch {

@@ -32,8 +32,9 @@ func (s *shapeComparison) runBias() stats.RunBias {
 	if s.separate {
 		expected = separateBias
 	}
-	if s.control == nil {
-		return expected
+	if s.control != nil {
+		expected = expected.Seen(s.control)
 	}
-	return expected.Seen(s.control)
+	expected.Most = s.rounding()
+	return expected
 }

@@ -46,7 +46,7 @@ func (q analysis) stepOf(l interim, c, before *comparison) *shapeComparison {
 		return nil
 	}
 	rounds := e.Performance.Rounds[:l.rounds]
-	if s := before.settledStep(rounds, e); s != nil {
+	if s := q.settledStep(rounds, before); s != nil {
 		return s
 	}
 	s := &shapeComparison{goalOf: goalOf{shape: Shape{Name: StepLabel}, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
@@ -56,7 +56,7 @@ func (q analysis) stepOf(l interim, c, before *comparison) *shapeComparison {
 			s.role = RoleTarget
 		}
 	}
-	sum := q.sumOf(common(rounds, e, q.view), c)
+	sum := q.sumOf(q.common(rounds), c)
 	if sum == nil && s.role == RoleInfo {
 		return nil
 	}
@@ -72,11 +72,11 @@ func (q analysis) stepOf(l interim, c, before *comparison) *shapeComparison {
 	return s
 }
 
-// common is the rounds that have pairs of every shape with a weight.
-func common(rounds []Round, e *Evidence, v view) []Round {
-	shapes := e.weighed()
+// common is the rounds that have pairs of every shape that the sum counts.
+func (q analysis) common(rounds []Round) []Round {
+	shapes := q.evidence.weighed(q.gate)
 	return slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool {
-		return slices.ContainsFunc(shapes, func(s Shape) bool { return len(collect([]Round{r}, s.Name, v).ratios.Rounds) == 0 })
+		return slices.ContainsFunc(shapes, func(s Shape) bool { return len(collect([]Round{r}, s.Name, q.view).ratios.Rounds) == 0 })
 	})
 }
 
@@ -87,7 +87,7 @@ func (q analysis) sumOf(rounds []Round, c *comparison) *weightedSum {
 	if len(rounds) < 2 {
 		return nil
 	}
-	for _, shape := range q.evidence.weighed() {
+	for _, shape := range q.evidence.weighed(q.gate) {
 		at := slices.IndexFunc(c.shapes, func(s *shapeComparison) bool {
 			return s.shape.Name == shape.Name && !s.settled && len(rounds) == c.rounds
 		})
@@ -168,6 +168,7 @@ func (w *weightedSum) bias() stats.RunBias {
 		}
 		own := t.runBias()
 		bias.Scale += w.share(i) * own.Scale
+		bias.Most += w.share(i) * own.Most
 		if bias.Dof == 0 || own.Dof < bias.Dof {
 			bias.Dof = own.Dof
 		}
@@ -271,12 +272,12 @@ func (c *comparison) judged() []*shapeComparison {
 }
 
 // settledStep is the sum, where an analysis has passed it and a later round does not have all of its shapes; else nil.
-func (c *comparison) settledStep(rounds []Round, e *Evidence) *shapeComparison {
+func (q analysis) settledStep(rounds []Round, c *comparison) *shapeComparison {
 	if c == nil || c.step == nil || c.step.status != Passed {
 		return nil
 	}
 	for _, r := range rounds[c.rounds:] {
-		for _, shape := range e.weighed() {
+		for _, shape := range q.evidence.weighed(q.gate) {
 			if !slices.ContainsFunc(r.Series, func(s Series) bool { return s.Shape == shape.Name }) {
 				own := *c.step
 				own.settled = true

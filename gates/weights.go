@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -42,12 +43,12 @@ func (w *Weights) problem() (field, problem string) {
 	return "", ""
 }
 
-// of is the launches per step of a shape; 0 where it has no weight.
+// of is the launches per step of a shape, in whatever context; 0 where it has no weight.
 func (w *Weights) of(shape Shape) float64 {
-	if w == nil || shape.Secret || shape.Context != "" {
+	if w == nil || shape.Secret {
 		return 0
 	}
-	return w.Launches[shape.Name]
+	return w.Launches[shape.Listed()]
 }
 
 // lackWeights is the names of the shapes that have a weight and that the evidence is not about, because one of the sides does
@@ -64,14 +65,23 @@ func (e *Evidence) lackWeights() []string {
 	return lacking
 }
 
-// weighed is the shapes that have a weight, in the order of the evidence.
-func (e *Evidence) weighed() []Shape {
-	return slices.DeleteFunc(slices.Clone(e.Shapes), func(s Shape) bool { return e.Weights.of(s) == 0 })
+// weighedNames is the names of the manifest's shapes that have a weight.
+func (e *Evidence) weighedNames() []string {
+	return slices.DeleteFunc(e.shapeNames(), func(name string) bool { return e.Weights == nil || e.Weights.Launches[name] == 0 })
+}
+
+// weighed is the shapes that the sum counts, in the order of the evidence: those that have a weight, in one context.
+func (e *Evidence) weighed(gate *policy.PerformanceGate) []Shape {
+	return slices.DeleteFunc(slices.Clone(e.Shapes), func(s Shape) bool { return !e.counts(gate, s) })
+}
+
+func (e *Evidence) counts(gate *policy.PerformanceGate, s Shape) bool {
+	return e.Weights.of(s) > 0 && cmp.Or(s.Context, policy.Cold) == gate.StepContext()
 }
 
 // timesFor reports whether a shape is timed because a goal asks for the weighted sum.
 func (e *Evidence) timesFor(gate *policy.PerformanceGate, s Shape) bool {
-	return gate.Weighted() != nil && e.Weights.of(s) > 0
+	return gate.Weighted() != nil && e.counts(gate, s)
 }
 
 // A WeightedSpeed is all launches of a step together: the sum over the shapes of launches × time.

@@ -322,7 +322,7 @@ func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
 		}
 		shapes = append(shapes, shape)
 	}
-	return gates.InContexts(j.Rule(), shapes), nil
+	return gates.InContexts(j.Rule(), shapes, j.Weights()), nil
 }
 
 func (j Job) onRecord(s manifest.Shape) (gates.Shape, error) {

@@ -45,7 +45,7 @@ func (d *Distribution) PBelow(threshold float64) float64 {
 	if math.IsNaN(threshold) || threshold <= 0 {
 		return 1
 	}
-	distance := math.Log(threshold / d.Estimate)
+	distance := math.Log(threshold/d.Estimate) - d.offset.Most
 	beyond := len(d.offsets) - sort.Search(len(d.offsets), func(i int) bool { return d.offsets[i] > distance })
 	return max(d.studentP(distance), d.percentileP(beyond))
 }
@@ -59,7 +59,7 @@ func (d *Distribution) PAbove(threshold float64) float64 {
 	if threshold <= 0 {
 		return 0
 	}
-	distance := math.Log(threshold / d.Estimate)
+	distance := math.Log(threshold/d.Estimate) + d.offset.Most
 	beyond := sort.SearchFloat64s(d.offsets, distance)
 	return max(d.studentP(-distance), d.percentileP(beyond))
 }
@@ -68,7 +68,7 @@ func (d *Distribution) PAbove(threshold float64) float64 {
 func (d *Distribution) reaches(alpha float64) (below, above float64) {
 	t := d.student().quantile(alpha)
 	student, tail := d.studentReach(t), d.tail(t)
-	return max(student, -d.offsets[tail-1]), max(student, d.offsets[len(d.offsets)-tail])
+	return max(student, -d.offsets[tail-1]) + d.offset.Most, max(student, d.offsets[len(d.offsets)-tail]) + d.offset.Most
 }
 
 // studentReach is the distance of the t bound, and 0 without noise even where

@@ -93,11 +93,11 @@ func (d *Distribution) reachAfter(rounds int, alpha, power float64) float64 {
 	// skew would fade with more rounds, so the answer errs upwards.
 	stretch := 1.0
 	if d.StdErr > 0 {
-		stretch = d.reach(alpha) / (-d.student().quantile(alpha) * d.StdErr)
+		stretch = (d.reach(alpha) - d.offset.Most) / (-d.student().quantile(alpha) * d.StdErr)
 	}
 	stdErr, dof := d.after(rounds)
 	t := student(dof)
-	return (-stretch*t.quantile(alpha) + max(t.quantile(power), 0)) * stdErr
+	return (-stretch*t.quantile(alpha)+max(t.quantile(power), 0))*stdErr + d.offset.Most
 }
 
 // after is the standard error after so many rounds of the same size and noise, and its degrees of freedom.

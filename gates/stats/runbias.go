@@ -4,10 +4,12 @@ import "math"
 
 // A RunBias is a difference that stays the same in every round of a run, and is zero
 // on average over runs: Student's t with so many degrees of freedom, times the
-// scale, on the log scale.
+// scale, on the log scale. Most is how far the figures may be off beyond that, in
+// either direction: it is no noise, so that no number of rounds and no luck helps.
 type RunBias struct {
 	Scale float64
 	Dof   float64
+	Most  float64
 }
 
 // Seen updates what is expected of an offset by one that was seen: the estimate of a
@@ -17,7 +19,7 @@ type RunBias struct {
 func (o RunBias) Seen(d *Distribution) RunBias {
 	seen := math.Log(d.Estimate)
 	excess := max(0, seen*seen-d.StdErr*d.StdErr)
-	return RunBias{Scale: math.Sqrt((o.Dof*o.Scale*o.Scale + excess) / (o.Dof + 1)), Dof: o.Dof + 1}
+	return RunBias{Scale: math.Sqrt((o.Dof*o.Scale*o.Scale + excess) / (o.Dof + 1)), Dof: o.Dof + 1, Most: o.Most}
 }
 
 // With is the distribution of a truth from which the whole run may be off. Its error

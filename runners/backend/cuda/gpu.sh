@@ -8,7 +8,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why weights}
+steps=${*:-doctor selftest reference cheats lone inputs warm recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why weights}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -134,7 +134,10 @@ for step in $steps; do
   # Launches of a batch that share work, and an honest kernel for comparison.
   lone) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/lone ../../../bin/gpu/cuda.test -test.v -test.run "(SharedWork|UnearnedGains)OnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   warm) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/warm ../../../bin/gpu/cuda.test -test.v -test.run WarmOnGPU -test.timeout 300s) | grep -vE '^ *===' || failed=1 ;;
-  recorded) (cd runners/backend/cuda && ../../../bin/gpu/cuda.test -test.v -test.run RecordedOnGPU -test.timeout 300s) | grep -vE '^ *===' || failed=1 ;;
+  # Recorded inputs: made up ones, and those of the model of the step weights.
+  recorded)
+    (cd runners/backend/cuda && ../../../bin/gpu/cuda.test -test.v -test.run RecordedOnGPU -test.timeout 300s) | grep -vE '^ *===' || failed=1
+    python3 runners/backend/cuda/recorded.py "$gate" "$results" | tee "$results/recorded.txt"; [ "${PIPESTATUS[0]}" = 0 ] || failed=1 ;;
   inputs) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/inputs ../../../bin/gpu/cuda.test -test.v -test.run GatherOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # References in Python, on the host and on the GPU.
   pyref) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/pyref ../../../bin/gpu/cuda.test -test.v -test.run PythonReferenceOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
@@ -185,9 +188,9 @@ for step in $steps; do
       git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m base || failed=1
     (cd "$repo" && timeout 180 python3 "$OLDPWD/runners/backend/cuda/peak.py" "$gate" check scale --baseline-variant default --variant default,WIDTH=4 --timings --results "$results/huge-results" 2>"$results/huge.log") |
       tee "$results/huge.txt" | grep -E 'PASS|DEFER|ERROR|total|MiB' || { failed=1; tail -3 "$results/huge.log"; } ;;
-  # Searches next to brute force: the time of each until it has a winner, and how fast the winners are. At most four minutes.
   # Weights from a trace of torch's profiler, and the weighted verdict against the measured change of whole steps.
   weights) python3 runners/backend/cuda/weights.py "$gate" "$results" | tee "$results/weights.txt"; [ "${PIPESTATUS[0]}" = 0 ] || failed=1 ;;
+  # Searches next to brute force: the time of each until it has a winner, and how fast the winners are. At most four minutes.
   spaces)
     names=()
     for name in rmsnorm matmul softmax_triton stencil; do
