@@ -77,7 +77,6 @@ type profiled struct {
 	entries []string
 	symbols map[string]string
 	kernels []inspect.Launch
-	sampled []inspect.Sampled // as long as kernels, or empty
 }
 
 // metrics returns the counters that were asked for. ncu adds further ones about device and launch.
@@ -125,23 +124,13 @@ func (b *Backend) profileShape(ctx context.Context, ncu inspect.NCU, p profiling
 	report := strings.TrimSuffix(file, ".json") + ".ncu-rep"
 	found, problem, err := ncu.Run(ctx, inspect.ProfileRequest{
 		Args: append(slices.Clone(b.config.Program), file), Env: b.workerEnv(), Kernels: slices.Sorted(maps.Keys(kernels)),
-		Skip: warm, Count: launched, Metrics: metrics, Sections: p.sections, Report: report, Timeout: profileTimeout,
+		Skip: warm, Count: launched, Metrics: metrics, Sections: p.sections, Samples: p.both, Report: report, Timeout: profileTimeout,
 	})
 	if err != nil || problem != nil {
 		return nil, problem, err
 	}
-	var sampled []inspect.Sampled
-	if p.both {
-		// Nothing else depends on the samples.
-		if sampled, err = ncu.Sampled(ctx, report, b.workerEnv()); err != nil || len(sampled) != len(found) {
-			sampled = nil
-		}
-	}
 	for i := range all {
 		most := min(len(all[i].entries), len(found))
-		if len(sampled) > 0 {
-			all[i].sampled, sampled = sampled[:most], sampled[most:]
-		}
 		all[i].kernels, found = found[:most], found[most:]
 		if err := inOrder(all[i].kernels, all[i].entries, all[i].symbols); err != nil {
 			return nil, nil, err

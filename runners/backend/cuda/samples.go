@@ -14,11 +14,12 @@ import (
 // sample adds where the profiler found the warps of a launch to the counters of its kernels, with the lines that the instructions come
 // from. The lines are those of the cubin: for Triton, the lines of the Python program.
 func (b *Backend) sample(ctx context.Context, l profiled, code []launchedKernel, to []gates.Counted) error {
-	if len(l.sampled) != len(to) {
+	if len(l.kernels) != len(to) || slices.ContainsFunc(l.kernels, func(k inspect.Launch) bool { return k.Sampled == nil }) {
 		return errors.New("ncu printed no samples of single instructions")
 	}
 	d, noLines := toolchain.FindNVDisasm(ctx, b.config.Getenv, b.cuda)
-	for i, s := range l.sampled {
+	for i, k := range l.kernels {
+		s := *k.Sampled
 		at := slices.IndexFunc(code, func(k launchedKernel) bool { return k.entry == l.entries[i] })
 		var source map[int]toolchain.SourceLine
 		if at >= 0 && noLines == nil {

@@ -143,23 +143,23 @@ func TestParseCSVAround(t *testing.T) {
 		name, out string
 		want      []Launch
 	}{
-		{"Windows line ends", strings.ReplaceAll(printed("ns", "5"), "\n", "\r\n"), []Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}}}},
+		{"Windows line ends", strings.ReplaceAll(printed("ns", "5"), "\n", "\r\n"), []Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}, nil}}},
 		{"a header alone", fixedHeader + "\n", nil},
-		{"a line like a header", "\"ID\" tags follow\n\"ID\",\"Name\"\n\"0\",\"x\"\n" + printed("ns", "5"), []Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}}}},
+		{"a line like a header", "\"ID\" tags follow\n\"ID\",\"Name\"\n\"0\",\"x\"\n" + printed("ns", "5"), []Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}, nil}}},
 		{
 			"launches interleaved with prints",
 			head + row("0", "a", "1") + "progress 50%\n\"quoted\" words\n" + row("1", "b(float*, int)", "2"),
-			[]Launch{{0, "a", []Metric{{"m", "", 1}}}, {1, "b(float*, int)", []Metric{{"m", "", 2}}}},
+			[]Launch{{0, "a", []Metric{{"m", "", 1}}, nil}, {1, "b(float*, int)", []Metric{{"m", "", 2}}, nil}},
 		},
 		{
 			"two tables that both start at 0",
 			printed("ns", "5") + "==PROF== again\n" + printed("ns", "6"),
-			[]Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}}, {0, "k", []Metric{{"m__x.sum", "ns", 6}}}},
+			[]Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}, nil}, {0, "k", []Metric{{"m__x.sum", "ns", 6}}, nil}},
 		},
 		{
 			"columns that are no metrics",
 			fixedHeader + `,"thread Domain:Push/Pop_Range:PL_Type","m__x"` + "\n" + noUnits + `,"","inst"` + "\n" + `"1,024",` + fixedCells + `,"0","8"` + "\n",
-			[]Launch{{1024, "k", []Metric{{"m__x", "inst", 8}}}},
+			[]Launch{{1024, "k", []Metric{{"m__x", "inst", 8}}, nil}},
 		},
 	}
 	for _, tt := range tests {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 func fakeNCU(part string, args []string) int {
 	noteArgs(args)
 	if report := option(args, "--import"); report != "" {
-		return fakeImport(part, report)
+		return fakeImport(part, report, args)
 	}
 	log, report := option(args, "--log-file"), option(args, "--export")
 	lied := "==ERROR== ERR_NVGPUCTRPERM, says a kernel\n" + printed("%", "99")
@@ -54,13 +54,17 @@ func fakeNCU(part string, args []string) int {
 	return 0
 }
 
-func fakeImport(part, report string) int {
+func fakeImport(part, report string, args []string) int {
 	if text, err := os.ReadFile(report); err != nil || string(text) != "counters" {
 		fmt.Println("==ERROR== Failed to open the report")
 		return 1
 	}
+	if option(args, "--page") == "source" {
+		fmt.Print(fixture("../samples/" + part + ".csv"))
+		return 0
+	}
 	switch part {
-	case "raw", "liar":
+	case "raw", "liar", "two", "one", "none":
 		fmt.Print(fixture("raw_handmade.csv"))
 	case "garbage":
 		fmt.Print("\x00\x01 no table\n")

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -26,6 +27,7 @@ type ProfileRequest struct {
 	Metrics []string
 	// Sections are ncu's groups of metrics, which exist on every GPU with the names of that GPU.
 	Sections []string
+	Samples  bool          // whether launches have where the profiler found their warps; the sections must sample them
 	Report   string        // Report is where to write the report for ncu-ui, a name with .ncu-rep.
 	Timeout  time.Duration // for the whole run
 }
@@ -35,6 +37,7 @@ type Launch struct {
 	ID      int
 	Kernel  string
 	Metrics []Metric // in ncu's order, without counters that have no value
+	Sampled *Sampled // nil where it was not asked for, or ncu does not print it
 }
 
 // A Metric is one counter. A percentage is kept as ncu writes it: 45.2 with the unit %.
@@ -138,7 +141,7 @@ func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, 
 	}
 	if err == nil && problem == nil {
 		var launches []Launch
-		if launches, err = n.print(ctx, r, report); err == nil {
+		if launches, err = n.printAll(ctx, r, report); err == nil {
 			if err := os.Rename(report, r.Report); err != nil {
 				return nil, nil, fmt.Errorf("keeping ncu's report: %w", err)
 			}
@@ -213,6 +216,28 @@ func (n NCU) collect(ctx context.Context, r ProfileRequest, report, log string) 
 	// Before it has a log, ncu prints its messages to the program's stream. They may be quoted, but
 	// not trusted.
 	return nil, fmt.Errorf("ncu %s: %w: %s (try it by hand: %s)", n.Version, failure, complaint(cmp.Or(said, out.String())), strings.Join(args, " "))
+}
+
+// printAll prints a report and its samples, at the same time: ncu takes long to start. Nothing depends on the samples.
+func (n NCU) printAll(ctx context.Context, r ProfileRequest, report string) ([]Launch, error) {
+	var wait sync.WaitGroup
+	var sampled []Sampled
+	if r.Samples {
+		wait.Go(func() {
+			var err error
+			if sampled, err = n.sampled(ctx, report, r.Env); err != nil {
+				sampled = nil
+			}
+		})
+	}
+	launches, err := n.print(ctx, r, report)
+	wait.Wait()
+	if len(sampled) == len(launches) {
+		for i := range launches {
+			launches[i].Sampled = &sampled[i]
+		}
+	}
+	return launches, err
 }
 
 func (n NCU) print(ctx context.Context, r ProfileRequest, report string) ([]Launch, error) {

@@ -72,6 +72,23 @@ func TestRunGivesLaunches(t *testing.T) {
 	}
 }
 
+// TestRunReadsSamples checks that each launch has its samples, or none has: those of a launch cannot be told from those of the next.
+func TestRunReadsSamples(t *testing.T) {
+	for part, samples := range map[string][]int{"two": {1240, 5}, "one": nil, "none": nil} {
+		ncu, r := request(t, part)
+		r.Samples = true
+		launches, problem, err := ncu.Run(t.Context(), r)
+		if err != nil || problem != nil || len(launches) != 2 {
+			t.Fatalf("%s: problem %v, error %v, %d launches", part, problem, err, len(launches))
+		}
+		for i, l := range launches {
+			if (l.Sampled == nil) != (samples == nil) || samples != nil && l.Sampled.All != samples[i] {
+				t.Errorf("%s: launch %d has %+v", part, i, l.Sampled)
+			}
+		}
+	}
+}
+
 func TestRunCallsNCU(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "args")
 	ncu, r := request(t, "raw", "FAKE_NCU_ARGS="+file)

@@ -33,11 +33,11 @@ const (
 	maxSampled = 200_000
 )
 
-// Sampled prints the samples of the launches in a report, launch by launch. A report without samples has launches without instructions.
-func (n NCU) Sampled(ctx context.Context, report string, env []string) ([]Sampled, error) {
+// sampled prints the samples of the launches in a report, launch by launch. A report without samples has launches without instructions.
+func (n NCU) sampled(ctx context.Context, report string, env []string) ([]Sampled, error) {
 	args := []string{n.Path, "--import", report, "--csv", "--page", "source", "--print-source", "sass", "--print-units", "base", "--print-kernel-base", "mangled"}
 	out, complaints := capped{Limit: maxTable}, capped{Limit: 64 << 10}
-	if err := runTool(ctx, command{Args: args, Env: append(slices.Clip(env), "LC_ALL=C"), Stdout: &out, Stderr: &complaints}); err != nil {
+	if err := runTool(ctx, command{Args: args, Env: env, Stdout: &out, Stderr: &complaints}); err != nil {
 		return nil, fmt.Errorf("ncu %s could not print the samples of its report: %w: %s", n.Version, err, complaint(out.String()+complaints.String()))
 	}
 	if out.Overflow {
