@@ -32,8 +32,8 @@ func candidateLaunches(state bool) []caseLaunch {
 }
 
 // nextTurn returns by how many places the candidate's slots are rotated in the next case, so that
-// its first launch has the slot of the last launch before it. Memory that no reset reaches, such as
-// variables that are local to a file, then meets a new input at an address that it knows.
+// its first launch has the slot of the last launch before it. A kernel that remembers addresses in
+// memory that no reset reaches, such as constant memory, finds a new input at one of them.
 func nextTurn(turn int, launches []caseLaunch) int {
 	return turned(lastSlot(launches), turn)
 }
