@@ -2,13 +2,13 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals, spaces and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs warm recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs weights
+# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats hacks lone inputs warm recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs weights
 # ONLY='stage6_.*' leaves out the checks of other names.
 # The step pairs explains pairs of kernels that this repository does not have: PAIRS names their folder, see docs/why.md.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs warm recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why weights}
+steps=${*:-doctor selftest reference cheats hacks lone inputs warm recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why weights}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -131,6 +131,8 @@ for step in $steps; do
     ;;
   reference) (cd runners/backend/cuda/sdpatest && ../../../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
   cheats) (cd runners/backend/cuda && ../../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|NextOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
+  # Public classes of reward hacks, and honest kernels.
+  hacks) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/hacks ../../../bin/gpu/cuda.test -test.v -test.run "HacksOnGPU/(${ONLY:-.*})" -test.timeout 300s) | grep -vE '^ *===' || failed=1 ;;
   # Launches of a batch that share work, and an honest kernel for comparison.
   lone) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/lone ../../../bin/gpu/cuda.test -test.v -test.run "(SharedWork|UnearnedGains)OnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   warm) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/warm ../../../bin/gpu/cuda.test -test.v -test.run WarmOnGPU -test.timeout 300s) | grep -vE '^ *===' || failed=1 ;;

@@ -69,11 +69,19 @@ func (t *ScratchImage) empty() bool { return t.layout.Size == 0 }
 
 // Scatter poisons the scratch of the first so many slots.
 func (t *ScratchImage) Scatter(slots int) error {
+	return t.scatter(0, slots)
+}
+
+// ScatterOne poisons the scratch of one slot.
+func (t *ScratchImage) ScatterOne(slot int) error { return t.scatter(slot, 1) }
+
+func (t *ScratchImage) scatter(from, slots int) error {
 	if t.empty() {
 		return nil
 	}
 	size := uint64(t.layout.Size)
-	return t.o.run("scatter", t.layout.Size/16, slots, new(driver.Args).Pointer(t.image.Ptr).Uint64(0).Uint64(size).Pointer(t.at.table.Ptr).Uint64(uint64(slots)))
+	return t.o.run("scatter", t.layout.Size/16, slots, new(driver.Args).Pointer(t.image.Ptr).Uint64(0).Uint64(size).
+		Pointer(t.at.Slice(from, slots).table.Ptr).Uint64(uint64(slots)))
 }
 
 // Touched tells for each of the first so many slots whether a kernel wrote beside the scratch.

@@ -12,18 +12,18 @@ import (
 // tuningSamples is how many launches a configuration is timed by.
 const tuningSamples = 15
 
-// short is the time of one launch: roughly, or where configurations are compared the median of some that find a cold cache, by
+// short is the time of one launch in a slot: roughly, or where configurations are compared the median of some that find a cold cache, by
 // the GPU's clock.
-func (s *session) short(p *side.Process) (time.Duration, error) {
+func (s *session) short(p *side.Process, slot int) (time.Duration, error) {
 	if !s.request.Tune {
-		return p.Rough(0, first)
+		return p.Rough(0, slot)
 	}
 	var all []time.Duration
 	for range tuningSamples {
 		if err := p.Ready(0, true); err != nil {
 			return 0, err
 		}
-		took, err := p.Run(0, first, 1, true)
+		took, err := p.Run(0, slot, 1, true)
 		if err != nil {
 			return 0, err
 		}
@@ -52,7 +52,7 @@ func (s *session) calibrate(d *caseSession) error {
 			if side == nil {
 				continue
 			}
-			took, err := s.short(side)
+			took, err := s.short(side, d.indexIn(side, first))
 			if failure, err := interleave.Failure(blame(side, err)); err != nil {
 				return err
 			} else if failure != nil {

@@ -11,10 +11,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// cases runs every case: the candidate twice, or three times if it keeps state, and the baseline
-// once. If the candidate's outputs vary, the baseline runs again until its outputs vary too, up to
-// a limit. After a case in which the candidate fails there are no more cases, because its context
-// is lost.
+// cases runs every case: the candidate as candidateLaunches says, and the baseline once. If the
+// candidate's outputs vary, the baseline runs again until its outputs vary too, up to a limit.
+// After a case in which the candidate fails there are no more cases, because its context is lost.
 func (s *session) cases() error {
 	var d *caseSession
 	err := runners.Spend(s.spent, gates.WorkMemory, func() (err error) {
@@ -49,6 +48,8 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
+	launches := candidateLaunches(d.cand.State)
+	d.rotate(launches)
 	batch, err := d.drawn(p, c.Distribution, c.Seed)
 	if err != nil {
 		return evidence, err
@@ -57,16 +58,15 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
-	launches := []struct {
-		slot  int
-		reset bool
-	}{{first, true}, {second, true}, {kept, false}}
-	if !d.cand.State {
-		launches = launches[:kept]
-	}
 	for _, l := range launches {
 		if err := d.launch(d.cand, l.slot, l.reset); err != nil {
 			return evidence, errors.Join(err, d.without(&evidence, p, batch, reference, c))
+		}
+		if !l.other {
+			continue
+		}
+		if err := d.refill(batch, l.slot); err != nil {
+			return evidence, err
 		}
 	}
 	slot := func(i int) oracle.Target { return oracle.TargetOf(p.Args, batch.Layout, d.places.Slice(i, 1)) }

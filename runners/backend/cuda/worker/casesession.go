@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"slices"
+
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
@@ -11,21 +13,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// Indices of the slots that each side needs for a case.
-const (
-	first  = iota // the candidate's launch with its state reset; also the baseline's first launch
-	second        // the same again
-	kept          // the candidate's launch with the state that the others left behind
-	candidateSlots
-	baselineSlots = 2 // for the baseline's first launch, and for those that repeat it
-)
-
 // A caseSession holds the sides of a comparison, with memory for its largest case.
 type caseSession struct {
 	*session
 	cand, base *side.Process
-	places     oracle.Places // the candidate's slots, then the baseline's
-	slots      []driver.Buffer
+	memory     []driver.Buffer               // the candidate's slots, then the baseline's
+	rotations  [candidateSlots]oracle.Places // of them, by turn
+	turn       int
+	places     oracle.Places          // of this turn
+	slots      []driver.Buffer        // of this turn
 	regions    map[rune]scratchRegion // of the last case
 	batch      *oracle.InputBatch     // the inputs of the last case
 	dims       string                 // its size
@@ -40,7 +36,6 @@ func (s *session) openCases() (*caseSession, error) {
 	for _, p := range s.request.Plans {
 		shapes = append(shapes, p.Shape)
 	}
-	var addresses []driver.DevicePtr
 	open := func(letter rune, p *side.Process, built side.Built, count int) error {
 		if err := p.Load(built); err != nil {
 			return blame(p, err)
@@ -58,10 +53,7 @@ func (s *session) openCases() (*caseSession, error) {
 			size = max(size, tensor.NewLayout(p.Args, 0).Size+scratch)
 		}
 		slots, err := s.newSlots(letter, p, 0, count, size, shapes...)
-		for _, r := range slots {
-			addresses = append(addresses, r.Ptr)
-			d.slots = append(d.slots, r)
-		}
+		d.memory = append(d.memory, slots...)
 		return err
 	}
 	if err := open(gates.SideCandidate, d.cand, *s.request.Candidate, candidateSlots); err != nil {
@@ -72,9 +64,24 @@ func (s *session) openCases() (*caseSession, error) {
 			return nil, err
 		}
 	}
-	var err error
-	d.places, err = s.oracle.NewPlaces(addresses)
-	return d, err
+	for turn := range d.rotations {
+		var addresses []driver.DevicePtr
+		for _, slot := range rotated(d.memory, turn) {
+			addresses = append(addresses, slot.Ptr)
+		}
+		var err error
+		if d.rotations[turn], err = s.oracle.NewPlaces(addresses); err != nil {
+			return nil, err
+		}
+	}
+	d.places, d.slots = d.rotations[0], d.memory
+	return d, nil
+}
+
+// rotate begins a case in the slot where the last one ended.
+func (d *caseSession) rotate(launches []caseLaunch) {
+	d.turn = nextTurn(d.turn, launches)
+	d.places, d.slots = d.rotations[d.turn], rotated(d.memory, d.turn)
 }
 
 // drawn is prepare, and its time counts.
@@ -86,16 +93,21 @@ func (d *caseSession) drawn(p *tensor.Problem, dist distribution.Kind, seed uint
 	return batch, err
 }
 
-// prepare draws a case into every slot and sends its shape to the sides.
+// differs is added to a case's seed for the input before its own, as for kernels on the CPU.
+const differs = 1 << 40
+
+// prepare draws a case into every slot and sends its shape to the sides. The slot of the candidate's
+// last launches gets a different input, which refill replaces.
 func (d *caseSession) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.InputBatch, error) {
 	batch, err := d.batchOf(p)
 	if err != nil {
 		return nil, err
 	}
-	if err := batch.Draw(dist, []uint64{seed}); err != nil {
+	last := lastSlot(candidateLaunches(d.cand.State))
+	if err := d.fill(batch, dist, seed+differs, last, last+1); err != nil {
 		return nil, err
 	}
-	if err := batch.Scatter(d.places, 1); err != nil {
+	if err := d.fill(batch, dist, seed, 0, last, last+1, len(d.slots)); err != nil {
 		return nil, err
 	}
 	for _, t := range d.regions {
@@ -136,6 +148,23 @@ func (d *caseSession) prepare(p *tensor.Problem, dist distribution.Kind, seed ui
 	return batch, nil
 }
 
+// fill draws a case and puts it into ranges of slots, each given by its first slot and the one behind
+// its last.
+func (d *caseSession) fill(batch *oracle.InputBatch, dist distribution.Kind, seed uint64, ranges ...int) error {
+	if err := batch.Draw(dist, []uint64{seed}); err != nil {
+		return err
+	}
+	for r := range slices.Chunk(ranges, 2) {
+		if r[0] == r[1] {
+			continue
+		}
+		if err := batch.Scatter(d.places.Slice(r[0], r[1]-r[0]), 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // batchOf makes room for the inputs of a case, or uses that of the last one if it has the same size.
 func (d *caseSession) batchOf(p *tensor.Problem) (*oracle.InputBatch, error) {
 	dims := p.Shape.Dims.String()
@@ -157,8 +186,30 @@ func problemOf(p *tensor.Problem, batch *oracle.InputBatch, t scratchRegion, id 
 	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: batch.Layout.Offsets, Scratch: t.Offsets, Batch: batch.Launches}
 }
 
+// refill puts the case's own input, poison and scratch into one of the candidate's slots.
+func (d *caseSession) refill(batch *oracle.InputBatch, slot int) error {
+	return runners.Spend(d.spent, gates.WorkInputs, func() error {
+		if err := batch.Scatter(d.places.Slice(slot, 1), 1); err != nil {
+			return err
+		}
+		if err := d.regions[gates.SideCandidate].ScatterOne(slot); err != nil {
+			return err
+		}
+		return d.stream.Synchronize()
+	})
+}
+
+// indexIn returns the index of a slot in the process of a side.
+func (d *caseSession) indexIn(p *side.Process, slot int) int {
+	if p == d.cand {
+		return turned(slot, d.turn)
+	}
+	return slot
+}
+
 // launch launches one side once in one of its slots.
 func (d *caseSession) launch(p *side.Process, slot int, reset bool) error {
+	slot = d.indexIn(p, slot)
 	return runners.Spend(d.spent, gates.WorkLaunches, func() error {
 		if err := p.Ready(0, reset); err != nil {
 			return blame(p, err)
