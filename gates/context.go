@@ -32,7 +32,7 @@ func (e *Evidence) notTimed(names []string) []string {
 }
 
 // InContexts returns the shapes of a manifest, and after each of them the same shape in every further context that a rule asks for.
-// The sum of a step counts those that have a weight.
+// The sum of a step counts launches in the context that the weights say.
 func InContexts(rule *policy.Rule, shapes []Shape, weights *Weights) []Shape {
 	gate := rule.Gates.Performance
 	if gate == nil {
@@ -45,9 +45,9 @@ func InContexts(rule *policy.Rule, shapes []Shape, weights *Weights) []Shape {
 		if goal.PerShape() {
 			asked = append(asked, namesIn(goal.Shapes.Pick(names), goal.Context)...)
 		}
-		if goal.Weighted != nil {
-			asked = append(asked, namesIn(e.weighedNames(), goal.Context)...)
-		}
+	}
+	if gate.Weighted() != nil {
+		asked = append(asked, e.weighedNames(gate)...)
 	}
 	var all []Shape
 	for _, s := range shapes {

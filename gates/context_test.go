@@ -120,30 +120,34 @@ func TestContradictingContexts(t *testing.T) {
 	}
 }
 
-// TestWeightedContext checks that the sum of a step counts launches in the context that its goal asks for, and needs them.
+// TestWeightedContext checks that the sum of a step counts each shape in the context that the weights say, and needs it.
 func TestWeightedContext(t *testing.T) {
 	cold, warm := stepShape{name: "mission", launches: 3, micros: 20, ratio: 1.84}, stepShape{name: "mission:warm", launches: 3, micros: 8, ratio: 1.16}
+	small := stepShape{name: "small", launches: 1, micros: 4, ratio: 1.16}
 	for _, c := range []struct {
 		target   string
+		warm     []string
 		shapes   []stepShape
 		outcome  Outcome
 		timed    string
 		baseline float64
+		role     Role
 	}{
-		{"{weighted: '>= +50%'}", []stepShape{cold}, Pass, "mission", 60},
-		{"{weighted: '>= +10%', context: warm}", []stepShape{cold, warm}, Pass, "mission mission:warm", 24},
-		{"{weighted: '>= +50%', context: warm}", []stepShape{cold, warm}, Defer, "mission mission:warm", 24},
-		{"{weighted: '>= +10%', context: warm}", []stepShape{cold}, Defer, "mission mission:warm", 0},
+		{"{weighted: '>= +50%'}", nil, []stepShape{cold, small}, Pass, "mission small", 64, RoleTarget},
+		{"{weighted: '>= +10%'}", []string{"mission"}, []stepShape{cold, warm, small}, Pass, "mission mission:warm small", 28, RoleTarget},
+		{"{weighted: '>= +50%'}", []string{"mission"}, []stepShape{cold, warm, small}, Defer, "mission mission:warm small", 28, RoleTarget},
+		{"{weighted: '>= +10%'}", []string{"mission"}, []stepShape{cold, small}, Defer, "mission mission:warm small", 0, ""},
+		{"{shapes: [mission], speedup: '>= +50%'}", []string{"mission"}, []stepShape{cold, small}, Pass, "mission small", 64, RoleInfo},
 	} {
-		p := contextPolicy(t, c.target)
-		e := evidence("mission")
-		e.Weights = &Weights{Launches: map[string]float64{"mission": 3}}
+		p := performancePolicy(t, "{target: "+c.target+", guard: {speedup: '>= -2%'}, secret_shape: false}")
+		e := evidence("mission", "small")
+		e.Weights = &Weights{Launches: map[string]float64{"mission": 3, "small": 1}, Warm: c.warm}
 		e.Shapes = InContexts(&p.Rules[0], e.Shapes, e.Weights)
 		if timed := strings.Join(TimedShapes(&p.Rules[0], e), " "); timed != c.timed {
-			t.Errorf("%s: %s is timed", c.target, timed)
+			t.Errorf("%s, warm %v: %s is timed", c.target, c.warm, timed)
 		}
 		if len(c.shapes) < len(e.Shapes) {
-			e.Shapes = e.Shapes[:len(c.shapes)] // evidence from before the policy asked
+			e.Shapes = slices.DeleteFunc(e.Shapes, func(s Shape) bool { return s.Context != "" }) // evidence from before the manifest said so
 		}
 		step{shapes: c.shapes, pairs: 50, noise: simulate.Noise{Within: 0.02, Between: 0.002}}.measure(e, rand.New(rand.NewPCG(1, 1)), 6)
 		v := NewSimulator().Judge(p, e)
@@ -156,8 +160,8 @@ func TestWeightedContext(t *testing.T) {
 			}
 			continue
 		}
-		if v.Weighted == nil || v.Weighted.Baseline != c.baseline || v.Weighted.Role != RoleTarget {
-			t.Errorf("%s: %+v, want %v µs per step", c.target, v.Weighted, c.baseline)
+		if v.Weighted == nil || v.Weighted.Baseline != c.baseline || v.Weighted.Role != c.role {
+			t.Errorf("%s: %+v, want %v µs per step as %s", c.target, v.Weighted, c.baseline, c.role)
 		}
 	}
 }

@@ -222,8 +222,8 @@ func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown
 		return picked
 	}
 	targets, guards := pick(gate.Target), pick(gate.Guard)
-	if goal := gate.Weighted(); goal != nil && goal.Context.Has(policy.Warm) {
-		unknown = append(unknown, e.notTimed(namesIn(e.weighedNames(), goal.Context))...)
+	if gate.Weighted() != nil {
+		unknown = append(unknown, e.notTimed(e.weighedNames(gate))...)
 	}
 	for _, s := range e.Shapes {
 		g, weighed := goalOf{shape: s}, e.timesFor(gate, s)

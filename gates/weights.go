@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +14,7 @@ import (
 // of the step. They are of the base's manifest.
 type Weights struct {
 	Launches  map[string]float64 `json:"launches"`            // per step, by shape
+	Warm      []string           `json:"warm,omitempty"`      // shapes whose launches find their inputs in the L2 cache
 	Kernel    float64            `json:"kernel_us,omitempty"` // of all these launches, in the trace
 	Step      float64            `json:"step_us,omitempty"`   // of the whole step, in the trace
 	Unmatched float64            `json:"unmatched,omitempty"` // launches per step at sizes that no shape has
@@ -33,6 +33,11 @@ func (w *Weights) problem() (field, problem string) {
 	for shape, launches := range w.Launches {
 		if !(launches > 0) || math.IsInf(launches, 0) {
 			return "weights.launches", fmt.Sprintf("has %v launches of %q", launches, shape)
+		}
+	}
+	for _, shape := range w.Warm {
+		if w.Launches[shape] == 0 {
+			return "weights.warm", fmt.Sprintf("names %q, of which there are no launches", shape)
 		}
 	}
 	for field, v := range map[string]float64{"kernel_us": w.Kernel, "step_us": w.Step, "unmatched": w.Unmatched} {
@@ -65,23 +70,31 @@ func (e *Evidence) lackWeights() []string {
 	return lacking
 }
 
-// weighedNames is the names of the manifest's shapes that have a weight.
-func (e *Evidence) weighedNames() []string {
-	return slices.DeleteFunc(e.shapeNames(), func(name string) bool { return e.Weights == nil || e.Weights.Launches[name] == 0 })
+// weighedNames is the names of the shapes as the sum counts their launches: from a cold cache or, for a goal, from a warm one where
+// the weights say so. A sum that is only for information takes the launches that are timed anyway, and those are cold.
+func (e *Evidence) weighedNames(gate *policy.PerformanceGate) []string {
+	var names []string
+	for _, name := range e.shapeNames() {
+		switch {
+		case e.Weights == nil || e.Weights.Launches[name] == 0:
+		case gate.Weighted() != nil && slices.Contains(e.Weights.Warm, name):
+			names = append(names, Shape{Name: name}.In(policy.Warm).Name)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
-// weighed is the shapes that the sum counts, in the order of the evidence: those that have a weight, in one context.
+// weighed is the shapes that the sum counts, in the order of the evidence.
 func (e *Evidence) weighed(gate *policy.PerformanceGate) []Shape {
-	return slices.DeleteFunc(slices.Clone(e.Shapes), func(s Shape) bool { return !e.counts(gate, s) })
-}
-
-func (e *Evidence) counts(gate *policy.PerformanceGate, s Shape) bool {
-	return e.Weights.of(s) > 0 && cmp.Or(s.Context, policy.Cold) == gate.StepContext()
+	names := e.weighedNames(gate)
+	return slices.DeleteFunc(slices.Clone(e.Shapes), func(s Shape) bool { return s.Secret || !slices.Contains(names, s.Name) })
 }
 
 // timesFor reports whether a shape is timed because a goal asks for the weighted sum.
 func (e *Evidence) timesFor(gate *policy.PerformanceGate, s Shape) bool {
-	return gate.Weighted() != nil && e.counts(gate, s)
+	return gate.Weighted() != nil && !s.Secret && slices.Contains(e.weighedNames(gate), s.Name)
 }
 
 // A WeightedSpeed is all launches of a step together: the sum over the shapes of launches × time.

@@ -138,7 +138,7 @@ func (j Job) Weights() *gates.Weights {
 		return nil
 	}
 	return &gates.Weights{
-		Launches: maps.Clone(w.Launches), Kernel: float64(w.Kernel), Step: float64(w.Step), Unmatched: w.Unmatched, Tool: string(w.Tool), Trace: w.Trace,
+		Launches: maps.Clone(w.Launches), Warm: slices.Clone(w.Warm), Kernel: float64(w.Kernel), Step: float64(w.Step), Unmatched: w.Unmatched, Tool: string(w.Tool), Trace: w.Trace,
 	}
 }
 

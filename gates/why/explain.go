@@ -78,7 +78,7 @@ func Explain(p Profiles) Explanation {
 		order = nil
 	}
 	for _, e := range order {
-		if c.moved(e.rows[0]) && (x.Cause == "" || !e.general && e.share > x.Share) {
+		if e.shows(c) && (x.Cause == "" || !e.general && e.share > x.Share) {
 			if least := map[bool]float64{false: leastShare, true: leastGeneralShare}[e.general]; e.share >= least {
 				x.Cause, x.Share = e.cause, round(e.share)
 			}

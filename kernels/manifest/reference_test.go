@@ -68,6 +68,7 @@ func TestReference(t *testing.T) {
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: command, build: [a], reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], launch: {grid: [1], block: [1]}, reference: {source: r.py, entry: r}}",
 			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], launch: {grid: [1], block: [1]}, reference: {torch: q}}",
+			"{" + strings.Replace(cuda, "one:", "mission:", 1) + ", source: a.cu, arguments: [" + q + ", " + o + "], launch: {grid: [1], block: [1]}, reference: {torch: q}, weights: {launches: {mission: 1}}}",
 			"{version: 1, name: a, mode: cpu, entry: f, source: a.c, reference: {source: reference.c, entry: r}, tolerance: {abs: 1}, shapes: {mission: {B: 1, H: 8, S: 64, D: 64}}, arguments: [" + q +
 				", {name: cos, dtype: f32, access: in, shape: [S, D]}, {name: sin, dtype: f32, access: in, shape: [S, D]}, " + o + "]," +
 				"  recorded: {decode: {file: a.safetensors, sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, shape: mission, vary: {noise: 0.1}}}}",

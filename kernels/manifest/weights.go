@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/quantity"
@@ -25,6 +26,7 @@ func (t *TraceTool) JSONSchema() map[string]any     { return strict.WordSchema(t
 // forward pass, and what share of the step they take.
 type Weights struct {
 	Launches  map[string]float64 `yaml:"launches" required:"true" eg:"{small: 36, mission: 1}" bounds:"(above 0)" doc:"Launches per step, by shape. A shape that is not listed has none."`
+	Warm      []string           `yaml:"warm" eg:"[mission]" default:"(none)" doc:"Shapes whose launches find their inputs in the L2 cache, because the kernel before has just written them. A weighted goal times them from a warm cache."`
 	Kernel    quantity.Micros    `yaml:"kernel" eg:"320us" default:"(what the shapes take in the run)" doc:"Time of all these launches in a step of the trace."`
 	Step      quantity.Micros    `yaml:"step" eg:"1840us" default:"(not known)" doc:"Time of the whole step in the trace. With it, reports say what a gain of the kernel means for the step."`
 	Unmatched float64            `yaml:"unmatched" eg:"2" default:"0" bounds:"(not negative)" doc:"Launches per step of the trace at sizes that no shape has. The weights say nothing about them."`
@@ -70,8 +72,19 @@ func (w *Weights) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// checkWeights checks that every weight is of a shape.
+// checkWeights checks that every weight is of a shape, and every warm shape has a weight.
 func (c *checker) checkWeights() {
+	for i, item := range c.n.Child("weights", "warm").Items() {
+		name := c.m.Weights.Warm[i]
+		switch {
+		case c.m.Mode != ModeCUDA:
+			c.errorf(item, "mode %s cannot time launches from a warm cache (delete warm)", c.m.Mode)
+		case c.m.Weights.Launches[name] == 0:
+			c.errorf(item, "%q has no launches (add it to launches, or delete it)", name)
+		case slices.Index(c.m.Weights.Warm, name) < i:
+			c.errorf(item, "%q is named twice (delete one)", name)
+		}
+	}
 	for _, p := range c.n.Child("weights", "launches").Pairs() {
 		if _, known := c.m.Shape(p.Key); !known {
 			c.errorf(p, "is no shape of the manifest (write one of %s)", strings.Join(c.m.ShapeNames(), ", "))

@@ -58,6 +58,15 @@ var weightMistakes = []mistake{
 	{"trace without a digest", goodWeights, "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "trace.json.gz", []string{
 		`kernel.yaml:12:10: weights.trace: "trace.json.gz" is not the digest of a trace (write sha256: and 64 hexadecimal digits, or delete it)`,
 	}},
+	{"warm without a GPU", goodWeights, "  kernel: 320us", "  warm: [small]\n  kernel: 320us", []string{
+		"kernel.yaml:8:10: weights.warm[0]: mode command cannot time launches from a warm cache (delete warm)",
+	}},
+	{"warm without a weight", goodChoice, "shapes:\n", "weights: {launches: {small: 36}, warm: [small, long]}\nshapes:\n", []string{
+		`kernel.yaml:12:48: weights.warm[1]: "long" has no launches (add it to launches, or delete it)`,
+	}},
+	{"warm twice", goodChoice, "shapes:\n", "weights: {launches: {small: 36}, warm: [small, small]}\nshapes:\n", []string{
+		`kernel.yaml:12:48: weights.warm[1]: "small" is named twice (delete one)`,
+	}},
 	{"tool that is not read", goodWeights, "tool: torch", "tool: ncu", []string{
 		`kernel.yaml:11:9: weights.tool: "ncu" is not one of torch, nsys`,
 	}},

@@ -21,7 +21,7 @@ type Goal struct {
 	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%" bounds:"(>= or >, below 100%)" doc:"1 − candidate/baseline."`
 	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us" bounds:"(<= or <, above 0us)" doc:"The candidate's median latency."`
 	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us" bounds:"(<= or <, above 0us)" doc:"The 90th percentile of the candidate's latency."`
-	Weighted         *quantity.Bound[quantity.Percent] `yaml:"weighted" eg:">= +3%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1 of the time that all launches of a step take, by the manifest's weights. It needs every shape that has a weight, and no shapes: the weights name them. Its context is cold or warm, not both."`
+	Weighted         *quantity.Bound[quantity.Percent] `yaml:"weighted" eg:">= +3%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1 of the time that all launches of a step take, by the manifest's weights. It needs every shape that has a weight, and no shapes: the weights name them."`
 	BelowBest        *quantity.Bound[quantity.Percent] `yaml:"below_best" eg:"<= 8%" bounds:"(<= or <, 0% to below 100%)" doc:"How far the kernel, with this change, may be below its fastest merged state. It needs a second condition next to it."`
 }
 
@@ -114,8 +114,6 @@ func (g Goal) String() string {
 	switch weighted := "weighted speedup "; {
 	case g.Weighted == nil:
 		return alone
-	case len(parts) == 0 && !g.Context.onlyCold():
-		return weighted + g.Weighted.String() + ", " + g.Context.String()
 	case len(parts) == 0:
 		return weighted + g.Weighted.String()
 	default:
@@ -133,8 +131,8 @@ func (g *Goal) check(n *strict.Node) {
 	if g.Weighted != nil && g.Inputs == InputsRecorded {
 		n.Child("inputs").Errorf("recorded does not go with weighted: the sum of a step counts random inputs (delete one of them)")
 	}
-	if g.Weighted != nil && g.Context.Has(Cold) && g.Context.Has(Warm) {
-		n.Child("context").Errorf("has both, and weighted is one sum: each launch of a step counts once (write cold or warm)")
+	if g.Weighted != nil && g.empty() && !g.Context.onlyCold() {
+		n.Child("context").Errorf("does not go with weighted: the sum of a step counts cold launches (delete it, or add e.g. speedup: \">= +10%%\")")
 	}
 	checkSpeedup(n.Child("speedup"), g.Speedup)
 	checkSpeedup(n.Child("weighted"), g.Weighted)

@@ -109,14 +109,6 @@ func (g *PerformanceGate) Weighted() *Goal {
 	return nil
 }
 
-// StepContext returns in which context the launches of a step count.
-func (g *PerformanceGate) StepContext() Context {
-	if goal := g.Weighted(); goal != nil && goal.Context.Has(Warm) {
-		return Warm
-	}
-	return Cold
-}
-
 const (
 	// MinRounds is the smallest number of rounds that may decide. Intervals over five rounds or
 	// fewer rest on a spread that is itself a matter of luck.

@@ -70,7 +70,7 @@ func TestWarmOnGPU(t *testing.T) {
 			case s.Single != nil:
 				alone[s.Shape] = append(alone[s.Shape], s.Single.Baseline...)
 			case s.Batch == 1:
-				for i, side := range s.Order {
+				for i, side := range strings.ReplaceAll(s.Order, " ", "") {
 					if side == gates.SideBaseline {
 						alone[s.Shape] = append(alone[s.Shape], s.Nanos[i])
 					}

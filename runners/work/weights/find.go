@@ -32,6 +32,7 @@ type Use struct {
 	Launches  float64
 	Micros    float64 // of all launches
 	Shapes    []ShapeUse
+	Warm      []string    // those that the manifest says begin with a warm cache: a trace does not show it
 	Unmatched []Unmatched // the most frequent first
 	Outside   int         // launches outside of every step
 }
@@ -96,6 +97,11 @@ func Find(m *manifest.Manifest, t *Trace, opt Options) (*Use, error) {
 		return nil, usage.Errorf("no launch of %s is in one of the %d steps of the trace, and %d are outside (name the ranges that are steps: --range NAME)", m.Name, u.Steps, u.Outside)
 	}
 	f.finish()
+	if m.Weights != nil {
+		u.Warm = slices.DeleteFunc(slices.Clone(m.Weights.Warm), func(name string) bool {
+			return !slices.ContainsFunc(u.Shapes, func(s ShapeUse) bool { return s.Name == name })
+		})
+	}
 	return u, nil
 }
 

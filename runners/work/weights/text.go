@@ -22,6 +22,9 @@ func (u *Use) Section() string {
 	all, micros := u.Matched()
 	var b strings.Builder
 	fmt.Fprintf(&b, "weights:\n  launches: {%s}\n", strings.Join(launches, ", "))
+	if len(u.Warm) > 0 {
+		fmt.Fprintf(&b, "  warm: [%s]\n", strings.Join(u.Warm, ", "))
+	}
 	if u.StepTime > 0 && micros > 0 {
 		fmt.Fprintf(&b, "  kernel: %sus\n  step: %sus\n", figure(min(micros, u.StepTime)), figure(u.StepTime))
 	}

@@ -335,6 +335,7 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	u.Warm = []string{"batch"}
 	for name, text := range map[string]string{
 		"none":     rmsnorm,
 		"last":     rmsnorm + "weights: {launches: {batch: 1}}",
@@ -346,7 +347,7 @@ func TestWrite(t *testing.T) {
 			continue
 		}
 		w := parsed(t, string(out)).Weights
-		if w == nil || fmt.Sprint(w.Launches) != "map[batch:36 prefill:1]" || w.Kernel != 220 || w.Tool != manifest.TraceTorch || w.Unmatched != 4 {
+		if w == nil || fmt.Sprint(w.Launches) != "map[batch:36 prefill:1]" || w.Kernel != 220 || w.Tool != manifest.TraceTorch || w.Unmatched != 4 || fmt.Sprint(w.Warm) != "[batch]" {
 			t.Errorf("%s: %+v", name, w)
 		}
 		if name == "in front" && (!strings.Contains(string(out), "# sizes\nshapes:") || strings.Contains(string(out), "by hand")) {
@@ -354,6 +355,24 @@ func TestWrite(t *testing.T) {
 		}
 		if again, err := u.Write("kernel.yaml", out); err != nil || string(again) != string(out) {
 			t.Errorf("%s: writing twice changes it: %v", name, err)
+		}
+	}
+}
+
+// A trace does not show which launches find a warm cache: what the manifest says about that stays.
+func TestWarmStays(t *testing.T) {
+	m := parsed(t, rmsnorm+"weights: {launches: {batch: 1, prefill: 2}, warm: [prefill, batch]}\n")
+	for launched, want := range map[bool]string{true: "  warm: [prefill, batch]\n", false: "  warm: [prefill]\n"} {
+		d := decoder()
+		if !launched {
+			d.calls = d.calls[:1]
+		}
+		u, err := Find(m, read(t, d.file(t, "t.json", true)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(u.Section(), want) {
+			t.Errorf("want %s:\n%s", want, u.Section())
 		}
 	}
 }
