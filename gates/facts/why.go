@@ -103,6 +103,7 @@ var causes = map[why.Cause][2]string{
 	why.Occupancy:     {"more warps at once hide latency", "fewer warps at once hide latency"},
 	why.DRAMTraffic:   {"less traffic with DRAM", "more traffic with DRAM"},
 	why.L2Traffic:     {"less traffic with the L2 cache", "more traffic with the L2 cache"},
+	why.L1Traffic:     {"less traffic with the L1 cache", "more traffic with the L1 cache"},
 	why.Instructions:  {"fewer instructions", "more instructions"},
 }
 

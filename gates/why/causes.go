@@ -21,6 +21,7 @@ const (
 	Occupancy     Cause = "occupancy"
 	DRAMTraffic   Cause = "dram-traffic"
 	L2Traffic     Cause = "l2-traffic"
+	L1Traffic     Cause = "l1-traffic"
 	Instructions  Cause = "instructions"
 )
 
@@ -110,9 +111,10 @@ var rules = []rule{
 	{cause: NoTensorCores, rows: []string{"static_tensor", "static_all"}, more: -1, cost: func(own, other side) float64 {
 		return onlyStatic(own, own.get(StaticPrefix+"tensor") == 0 && other.get(StaticPrefix+"tensor") > 0)
 	}},
-	{cause: DRAMTraffic, rows: []string{"dram_bytes", "dram"}, general: true, more: 1, cost: func(own, _ side) float64 { return own.dram() / 100 }},
+	{cause: DRAMTraffic, rows: []string{"dram_bytes", "dram"}, more: 1, general: true, cost: func(own, _ side) float64 { return own.dram() / 100 }},
 	{cause: L2Traffic, rows: []string{"l2"}, general: true, cost: func(own, _ side) float64 { return own.l2() / 100 }},
-	{cause: Instructions, rows: []string{"instructions", "issued"}, general: true, more: 1, cost: func(own, _ side) float64 { return own.issued() / 100 * own.busy() }},
+	{cause: L1Traffic, rows: []string{"sectors", "l1"}, more: 1, general: true, cost: func(own, _ side) float64 { return own.l1() * own.globalShare() / 100 }},
+	{cause: Instructions, rows: []string{"instructions", "issued"}, more: 1, general: true, cost: func(own, _ side) float64 { return own.issued() / 100 * own.busy() }},
 }
 
 // shows reports whether the first row moved, and to the side where the mechanism takes time.

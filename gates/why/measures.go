@@ -81,6 +81,7 @@ var measures = []measure{
 	{"barrier", "time that warps wait at barriers", "%", "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", func(s side) float64 { return 100 * s.stall("barrier") }, 5},
 	{"memory_wait", "time that warps wait for global or local memory", "%", "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", func(s side) float64 { return 100 * s.stall("long_scoreboard") }, 8},
 	{"instructions", "instructions of warps", "", "smsp__inst_executed.sum", side.instructions, 0},
+	{"sectors", "sectors of global memory", "", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", side.globalSectors, 0},
 	{"spill_bytes", "bytes that spill to local memory", "B", "", func(s side) float64 { return s.get(StaticPrefix + "spill_bytes") }, 0.5},
 	{"static_tensor", "tensor instructions of the code", "", "", func(s side) float64 { return s.get(StaticPrefix + "tensor") }, 0.5},
 	{"static_memory", "memory instructions of the code", "", "", func(s side) float64 { return s.get(StaticPrefix + "memory") }, 0.5},
