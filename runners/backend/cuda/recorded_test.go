@@ -1,6 +1,9 @@
 package cuda
 
 import (
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -32,7 +35,8 @@ func TestPythonReferenceRecorded(t *testing.T) {
 
 // So are public kernels, an honest and a broken branch of each.
 func TestUpstreamRecorded(t *testing.T) {
-	for _, name := range []string{"saxpy", "transpose", "stencil", "adjust", "rmsnorm", "silu", "softmax", "rms_norm"} {
+	for _, k := range upstreamKernels {
+		name := k.name
 		if v := judgeRecorded(t, "upstream/"+name+"-honest", upstreamPolicy); v.Outcome != gates.Pass {
 			t.Errorf("%s, honest: %s (%s): %s", name, v.Outcome, v.Reason, v.Summary)
 		}
@@ -59,6 +63,47 @@ func TestEnergyRecorded(t *testing.T) {
 		v := judgeRecorded(t, "energy/"+c.name, c.policy)
 		if len(v.Energy) == 0 || v.Energy[0].Status != c.status || v.Energy[0].Change < c.low || v.Energy[0].Change > c.high {
 			t.Errorf("%s: %s (%s): %s: %+v", c.name, v.Outcome, v.Reason, v.Summary, v.Energy)
+		}
+	}
+}
+
+// TestHacksRecorded judges what an H200 gathered of the reward hacks again.
+func TestHacksRecorded(t *testing.T) {
+	for i, c := range hacks {
+		v := judgeRecorded(t, "hacks/"+hackFile(c.name), hackTrial(t, i).policy)
+		if why := hackMissed(c.reasons, c.says, v); why != "" {
+			t.Errorf("%s: %s", c.name, why)
+		}
+	}
+}
+
+// TestWarmRecorded judges what an H200 measured from a cold and a warm cache again. The clock is coarse for a launch of 6 µs.
+func TestWarmRecorded(t *testing.T) {
+	v := judgeRecorded(t, "warm", warmPolicy)
+	if v.Outcome != gates.Pass || len(v.Comparisons) != 4 {
+		t.Errorf("%s: %s", v.Outcome, v.Summary)
+	}
+}
+
+// TestWeightsRecorded judges the weighted speedups of weights.py again, and compares them with the measured changes of whole steps.
+func TestWeightsRecorded(t *testing.T) {
+	const rules = "version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], distributions: [normal], norm_error: '<= 1%'}\n" +
+		"  performance: {target: {weighted: '>= +1%'}, rounds: {min: 6, max: 20}}\nrules: [{name: default}]\n"
+	said := readText(t, "testdata/h200/weights.txt")
+	for warps, agrees := range map[string]bool{"4": true, "8": true, "1": false} {
+		v := judgeRecorded(t, "weights/warps-"+warps, rules)
+		if v.Outcome != gates.Pass || v.Weighted == nil {
+			t.Errorf("%s: %s: %s", warps, v.Outcome, v.Summary)
+			continue
+		}
+		_, line, _ := strings.Cut(said, "WARPS="+warps+": ")
+		var value, lower, upper, change, low, high float64
+		if _, err := fmt.Sscanf(line, "PASS, saves %f us per step [%f, %f]; measured %f us [%f, %f]:", &value, &lower, &upper, &change, &low, &high); err != nil {
+			t.Errorf("%s: %v: %.80s", warps, err, line)
+		}
+		saved := v.Weighted.Saved
+		if math.Abs(saved.Value-value) > 0.1 || (low <= *saved.Upper && *saved.Lower <= high) != agrees {
+			t.Errorf("%s: saves %v [%v, %v], and %s", warps, saved.Value, *saved.Lower, *saved.Upper, strings.SplitN(line, "\n", 2)[0])
 		}
 	}
 }

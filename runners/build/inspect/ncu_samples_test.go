@@ -1,14 +1,15 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// No report was printed for these texts: they are written by hand, after what public programs that read
-// ncu --page source --print-source sass --csv expect.
+// These texts are written by hand, after what public programs that read ncu --page source --print-source sass --csv expect. What ncu
+// printed on an H200 is in testdata/samples.
 const samplesHead = `"Address","Source","Warp Stall Sampling (All Samples)","Warp Stall Sampling (Not-issued Samples)","Instructions Executed","stall_barrier","stall_long_sb","stall_selected","stall_long_sb (Not Issued)"`
 
 func TestParseSamples(t *testing.T) {
@@ -41,6 +42,27 @@ func TestParseSamples(t *testing.T) {
 		got, err := parseSamples(c.out)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
+
+// recorded.csv is of three launches of a stage of the attention kernel, by ncu 2025.3.1: the first instructions and the hottest ones.
+func TestParseRecordedSamples(t *testing.T) {
+	all, err := parseSamples(read(t, "../samples/recorded.csv"))
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%v: %d launches", err, len(all))
+	}
+	for i, want := range []struct {
+		all  int
+		most Sample
+	}{
+		{2266, Sample{0x1cd0, "F2FP.F16.E4M3.UNPACK_B R22, R34.H1", 595, "long_sb"}},
+		{1383, Sample{0x3cd0, "FFMA R73, R28, R21, R73", 579, "short_sb"}},
+		{2337, Sample{0x1cd0, "F2FP.F16.E4M3.UNPACK_B R22, R34.H1", 598, "long_sb"}},
+	} {
+		most := slices.MaxFunc(all[i].Instructions, func(a, b Sample) int { return a.Samples - b.Samples })
+		if all[i].Kernel != "sdpa_fp8" || all[i].All != want.all || most != want.most {
+			t.Errorf("launch %d: %d samples, most of them at %+v", i, all[i].All, most)
 		}
 	}
 }
