@@ -142,7 +142,7 @@ func (k *Kernel) copies(n int) error {
 		for _, name := range k.built.Globals {
 			live, err := loaded.Global(name)
 			if driver.CodeOf(err) == driver.NotFound {
-				continue // local to its file; the driver shows only external names
+				continue // local to its file: the driver does not find each of these
 			}
 			if err != nil {
 				return err
