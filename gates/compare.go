@@ -15,9 +15,9 @@ type comparison struct {
 	number          int     // of the machine code
 	few             *stats.ResamplePlan
 	shapes          []*shapeComparison
-	step            *shapeComparison // all launches of a step, where the shapes have weights; else nil
-	fault           facts.Fact       // why the samples cannot be used; else nil
-	overclaimed     facts.Fact       // what batches claim and launches that ran alone do not show; else nil
+	steps           []*shapeComparison // all launches of a step, where the shapes have weights: one for each context
+	fault           facts.Fact         // why the samples cannot be used; else nil
+	overclaimed     facts.Fact         // what batches claim and launches that ran alone do not show; else nil
 }
 
 // A shapeComparison is one interim analysis of one shape.
@@ -97,15 +97,19 @@ func (q analysis) compare(l interim, before *comparison) *comparison {
 		s.floor = floorMicros(e.Device, g.shape, s.samples.cold)
 		c.shapes = append(c.shapes, s)
 	}
-	c.step = q.stepOf(l, c, before)
+	c.steps = q.stepsOf(l, c, before)
 	for _, role := range []Role{RoleTarget, RoleGuard, RoleInfo} {
 		c.decide(role)
 		c.decideTails(role, gate)
 		c.decideKinds(role, gate)
 	}
-	c.decideStepTails(gate)
+	for _, s := range c.steps {
+		c.decideStepTails(s, gate)
+	}
 	c.confirm(gate, e)
-	c.confirmStep(e)
+	for _, s := range c.steps {
+		c.confirmStep(s, e)
+	}
 	c.findOverclaim(e)
 	return c
 }

@@ -32,7 +32,7 @@ func (e *Evidence) notTimed(names []string) []string {
 }
 
 // InContexts returns the shapes of a manifest, and after each of them the same shape in every further context that a rule asks for.
-// The sum of a step counts launches in the context that the weights say.
+// The sum of a step counts launches in the contexts that the weights say.
 func InContexts(rule *policy.Rule, shapes []Shape, weights *Weights) []Shape {
 	gate := rule.Gates.Performance
 	if gate == nil {
@@ -47,7 +47,7 @@ func InContexts(rule *policy.Rule, shapes []Shape, weights *Weights) []Shape {
 		}
 	}
 	if gate.Weighted() != nil {
-		asked = append(asked, e.weighedNames(gate)...)
+		asked = append(asked, e.allWeighed(gate)...)
 	}
 	var all []Shape
 	for _, s := range shapes {

@@ -120,10 +120,12 @@ func TestContradictingContexts(t *testing.T) {
 	}
 }
 
-// TestWeightedContext checks that the sum of a step counts each shape in the context that the weights say, and needs it.
+// TestWeightedContext checks that a goal for the step is met from a cold cache and from a warm one, where the weights say that a
+// shape is warm, and that both are needed.
 func TestWeightedContext(t *testing.T) {
 	cold, warm := stepShape{name: "mission", launches: 3, micros: 20, ratio: 1.84}, stepShape{name: "mission:warm", launches: 3, micros: 8, ratio: 1.16}
 	small := stepShape{name: "small", launches: 1, micros: 4, ratio: 1.16}
+	both := []stepShape{cold, warm, small}
 	for _, c := range []struct {
 		target   string
 		warm     []string
@@ -132,12 +134,14 @@ func TestWeightedContext(t *testing.T) {
 		timed    string
 		baseline float64
 		role     Role
+		failed   string
 	}{
-		{"{weighted: '>= +50%'}", nil, []stepShape{cold, small}, Pass, "mission small", 64, RoleTarget},
-		{"{weighted: '>= +10%'}", []string{"mission"}, []stepShape{cold, warm, small}, Pass, "mission mission:warm small", 28, RoleTarget},
-		{"{weighted: '>= +50%'}", []string{"mission"}, []stepShape{cold, warm, small}, Defer, "mission mission:warm small", 28, RoleTarget},
-		{"{weighted: '>= +10%'}", []string{"mission"}, []stepShape{cold, small}, Defer, "mission mission:warm small", 0, ""},
-		{"{shapes: [mission], speedup: '>= +50%'}", []string{"mission"}, []stepShape{cold, small}, Pass, "mission small", 64, RoleInfo},
+		{"{weighted: '>= +50%'}", nil, []stepShape{cold, small}, Pass, "mission small", 64, RoleTarget, ""},
+		{"{weighted: '>= +10%'}", []string{"mission"}, both, Pass, "mission mission:warm small", 28, RoleTarget, ""},
+		{"{weighted: '>= +50%'}", []string{"mission"}, both, Defer, "mission mission:warm small", 28, RoleTarget, "all launches of a step, warm"},
+		{"{weighted: '>= +10%'}", []string{"mission"}, []stepShape{{"mission", 3, 20, 1.02, 0}, warm, small}, Defer, "mission mission:warm small", 64, RoleTarget, "on all launches of a step "},
+		{"{weighted: '>= +10%'}", []string{"mission"}, []stepShape{cold, small}, Defer, "mission mission:warm small", 0, "", "mission:warm"},
+		{"{shapes: [mission], speedup: '>= +50%'}", []string{"mission"}, []stepShape{cold, small}, Pass, "mission small", 64, RoleInfo, ""},
 	} {
 		p := performancePolicy(t, "{target: "+c.target+", guard: {speedup: '>= -2%'}, secret_shape: false}")
 		e := evidence("mission", "small")
@@ -151,17 +155,20 @@ func TestWeightedContext(t *testing.T) {
 		}
 		step{shapes: c.shapes, pairs: 50, noise: simulate.Noise{Within: 0.02, Between: 0.002}}.measure(e, rand.New(rand.NewPCG(1, 1)), 6)
 		v := NewSimulator().Judge(p, e)
-		if v.Outcome != c.outcome {
+		if v.Outcome != c.outcome || !strings.Contains(v.Summary, c.failed) {
 			t.Errorf("%s of %d shapes: %s: %s", c.target, len(c.shapes), v.Outcome, v.Summary)
 		}
 		if c.baseline == 0 {
-			if !strings.Contains(v.Summary, "mission:warm") {
-				t.Errorf("%s: %s", c.target, v.Summary)
-			}
 			continue
 		}
-		if v.Weighted == nil || v.Weighted.Baseline != c.baseline || v.Weighted.Role != c.role {
-			t.Errorf("%s: %+v, want %v µs per step as %s", c.target, v.Weighted, c.baseline, c.role)
+		w := v.Weighted
+		if w == nil || w.Baseline != c.baseline || w.Role != c.role || (len(w.Contexts) == 2) != (c.warm != nil && c.role == RoleTarget) {
+			t.Errorf("%s: %+v, want %v µs per step as %s", c.target, w, c.baseline, c.role)
+			continue
+		}
+		// The interval reaches over the truths of both.
+		if fast := (64 / (60/1.84 + 4/1.16)) - 1; len(w.Contexts) == 2 && c.shapes[0].ratio == 1.84 && (*w.Speedup.Lower > 0.16 || *w.Speedup.Upper < fast) {
+			t.Errorf("%s: %v [%v, %v], and the truths are 0.16 and %v", c.target, w.Speedup.Value, *w.Speedup.Lower, *w.Speedup.Upper, fast)
 		}
 	}
 }

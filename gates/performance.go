@@ -223,7 +223,7 @@ func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown
 	}
 	targets, guards := pick(gate.Target), pick(gate.Guard)
 	if gate.Weighted() != nil {
-		unknown = append(unknown, e.notTimed(e.weighedNames(gate))...)
+		unknown = append(unknown, e.notTimed(e.allWeighed(gate))...)
 	}
 	for _, s := range e.Shapes {
 		g, weighed := goalOf{shape: s}, e.timesFor(gate, s)

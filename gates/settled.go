@@ -76,7 +76,7 @@ func openShapes(p *policy.Policy, e *Evidence, r *resamples) []string {
 				open[s.shape.Name] = true
 			}
 		}
-		stepOpen = stepOpen || gate.Weighted() != nil && (c.step == nil || c.step.status != Passed)
+		stepOpen = stepOpen || gate.Weighted() != nil && (len(c.steps) == 0 || slices.ContainsFunc(c.steps, func(s *shapeComparison) bool { return s.status != Passed }))
 		if disturbed == 0 {
 			break // the other view is the same
 		}

@@ -38,25 +38,45 @@ type term struct {
 	baselines stats.Sample // the times behind it
 }
 
-// stepOf is the analysis of the sum. It is nil where the evidence has no weights, or not a round of each
+// stepsOf is the analyses of the sums, one for each context. There is none where the evidence has no weights, or not a round of each
 // shape that has one.
-func (q analysis) stepOf(l interim, c, before *comparison) *shapeComparison {
+func (q analysis) stepsOf(l interim, c, before *comparison) []*shapeComparison {
 	e := q.evidence
 	if e.Weights == nil || e.Baseline == nil || len(e.lackWeights()) > 0 {
 		return nil
 	}
-	rounds := e.Performance.Rounds[:l.rounds]
-	if s := q.settledStep(rounds, before); s != nil {
-		return s
+	var steps []*shapeComparison
+	for i, context := range e.sumContexts(q.gate) {
+		var last *shapeComparison
+		if before != nil && i < len(before.steps) {
+			last = before.steps[i]
+		}
+		if s := q.stepOf(context, l, c, before, last); s != nil {
+			steps = append(steps, s)
+		}
 	}
-	s := &shapeComparison{goalOf: goalOf{shape: Shape{Name: StepLabel}, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
+	return steps
+}
+
+func (q analysis) stepOf(context policy.Context, l interim, c, before *comparison, last *shapeComparison) *shapeComparison {
+	rounds := q.evidence.Performance.Rounds[:l.rounds]
+	if last != nil && last.status == Passed && q.leftOut(context, rounds[before.rounds:]) {
+		own := *last
+		own.settled = true
+		return &own
+	}
+	label := StepLabel
+	if context == policy.Warm {
+		label += ", " + string(context)
+	}
+	s := &shapeComparison{goalOf: goalOf{shape: Shape{Name: label}, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
 	if goal := q.gate.Weighted(); goal != nil {
 		s.goal, s.role = &policy.Goal{Speedup: goal.Weighted}, RoleGuard
 		if goal == q.gate.Target {
 			s.role = RoleTarget
 		}
 	}
-	sum := q.sumOf(q.common(rounds), c)
+	sum := q.sumOf(context, q.common(context, rounds), c)
 	if sum == nil && s.role == RoleInfo {
 		return nil
 	}
@@ -73,8 +93,8 @@ func (q analysis) stepOf(l interim, c, before *comparison) *shapeComparison {
 }
 
 // common is the rounds that have pairs of every shape that the sum counts.
-func (q analysis) common(rounds []Round) []Round {
-	shapes := q.evidence.weighed(q.gate)
+func (q analysis) common(context policy.Context, rounds []Round) []Round {
+	shapes := q.evidence.weighed(context)
 	return slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool {
 		return slices.ContainsFunc(shapes, func(s Shape) bool { return len(collect([]Round{r}, s.Name, q.view).ratios.Rounds) == 0 })
 	})
@@ -82,12 +102,12 @@ func (q analysis) common(rounds []Round) []Round {
 
 // sumOf collects the terms from so many rounds; nil where a shape has none. A shape that the comparison has
 // read from the same rounds is not read again.
-func (q analysis) sumOf(rounds []Round, c *comparison) *weightedSum {
+func (q analysis) sumOf(context policy.Context, rounds []Round, c *comparison) *weightedSum {
 	sum := &weightedSum{rounds: len(rounds)}
 	if len(rounds) < 2 {
 		return nil
 	}
-	for _, shape := range q.evidence.weighed(q.gate) {
+	for _, shape := range q.evidence.weighed(context) {
 		at := slices.IndexFunc(c.shapes, func(s *shapeComparison) bool {
 			return s.shape.Name == shape.Name && !s.settled && len(rounds) == c.rounds
 		})
@@ -263,35 +283,32 @@ func (s *shapeComparison) testSum(draws *stats.ResamplePlan) {
 	s.tests = []test{{"weighted speedup", b.String(), s.ratio.PAbove(threshold), s.ratio.PBelow(threshold), threshold, s.ratio, agree, s.sum.rounds}}
 }
 
-// judged is the shapes, and the sum where a goal is about it.
+// judged is the shapes, and the sums where a goal is about them.
 func (c *comparison) judged() []*shapeComparison {
-	if c.step == nil || c.step.role == RoleInfo {
-		return c.shapes
+	all := slices.Clip(c.shapes)
+	for _, s := range c.steps {
+		if s.role != RoleInfo {
+			all = append(all, s)
+		}
 	}
-	return append(slices.Clip(c.shapes), c.step)
+	return all
 }
 
-// settledStep is the sum, where an analysis has passed it and a later round does not have all of its shapes; else nil.
-func (q analysis) settledStep(rounds []Round, c *comparison) *shapeComparison {
-	if c == nil || c.step == nil || c.step.status != Passed {
-		return nil
-	}
-	for _, r := range rounds[c.rounds:] {
-		for _, shape := range q.evidence.weighed(q.gate) {
+// leftOut reports whether some of the rounds do not have all shapes of a sum: an analysis before them has passed it.
+func (q analysis) leftOut(context policy.Context, rounds []Round) bool {
+	for _, r := range rounds {
+		for _, shape := range q.evidence.weighed(context) {
 			if !slices.ContainsFunc(r.Series, func(s Series) bool { return s.Shape == shape.Name }) {
-				own := *c.step
-				own.settled = true
-				return &own
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }
 
-// decideStepTails compares the mean and the p90 of the step with the goal of its medians, as those of a shape.
-func (c *comparison) decideStepTails(gate *policy.PerformanceGate) {
-	s := c.step
-	if s == nil || s.settled || s.status != Passed || gate.Tails == nil || s.role == RoleInfo {
+// decideStepTails compares the mean and the p90 of a step with the goal of its medians, as those of a shape.
+func (c *comparison) decideStepTails(s *shapeComparison, gate *policy.PerformanceGate) {
+	if s.settled || s.status != Passed || gate.Tails == nil || s.role == RoleInfo {
 		return
 	}
 	s.tails = nil
@@ -324,9 +341,8 @@ func (c *comparison) decideStepTails(gate *policy.PerformanceGate) {
 
 // confirmStep holds the sum against launches that ran alone. The guards of the shapes do not: a batch may
 // gain by what its launches share and still be within every guard when it runs alone.
-func (c *comparison) confirmStep(e *Evidence) {
-	s := c.step
-	if s == nil || s.settled || s.role == RoleInfo || s.status == Failed || s.tooFew || !judgesSingle(e) {
+func (c *comparison) confirmStep(s *shapeComparison, e *Evidence) {
+	if s.settled || s.role == RoleInfo || s.status == Failed || s.tooFew || !judgesSingle(e) {
 		return
 	}
 	alone := func(t term) bool { return t.samples.single.batches > 0 }
@@ -375,10 +391,57 @@ func (c *comparison) confirmStep(e *Evidence) {
 	}
 }
 
-// weightedSpeed is the sum as a report shows it; nil where there is none.
+// weightedSpeed is the sums as a report shows them; nil where there is none.
 func (c *comparison) weightedSpeed(e *Evidence) *WeightedSpeed {
-	s := c.step
-	if s == nil || s.ratio == nil {
+	var all []*WeightedSpeed
+	for _, s := range c.steps {
+		w := s.weightedSpeed(e)
+		if w == nil {
+			return nil
+		}
+		all = append(all, w)
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all[0].and(all[1])
+}
+
+// and is the sum in two contexts: the figures of the smaller speedup, and intervals that reach over both.
+func (w *WeightedSpeed) and(warm *WeightedSpeed) *WeightedSpeed {
+	less, more := w, warm
+	if warm.Speedup.Value < w.Speedup.Value {
+		less, more = warm, w
+	}
+	both := *less
+	both.Contexts = []policy.Context{policy.Cold, policy.Warm}
+	both.Speedup.Lower, both.Speedup.Upper = hull(less.Speedup.Lower, less.Speedup.Upper, more.Speedup.Lower, more.Speedup.Upper)
+	both.Saved.Lower, both.Saved.Upper = hull(less.Saved.Lower, less.Saved.Upper, more.Saved.Lower, more.Saved.Upper)
+	if both.Step != nil && more.Step != nil {
+		step := *less.Step
+		step.Speedup.Lower, step.Speedup.Upper = hull(step.Speedup.Lower, step.Speedup.Upper, more.Step.Speedup.Lower, more.Step.Speedup.Upper)
+		both.Step = &step
+	}
+	if less.Status == Passed { // the goal must be met in both
+		both.Status = more.Status
+	}
+	both.Rounds = min(less.Rounds, more.Rounds)
+	return &both
+}
+
+// hull is the interval around two; unknown where one of them is.
+func hull(low, high, otherLow, otherHigh *float64) (lower, upper *float64) {
+	if low == nil || high == nil || otherLow == nil || otherHigh == nil {
+		return nil, nil
+	}
+	return new(min(*low, *otherLow)), new(max(*high, *otherHigh))
+}
+
+func (s *shapeComparison) weightedSpeed(e *Evidence) *WeightedSpeed {
+	if s.ratio == nil {
 		return nil
 	}
 	w := &WeightedSpeed{

@@ -70,15 +70,24 @@ func (e *Evidence) lackWeights() []string {
 	return lacking
 }
 
-// weighedNames is the names of the shapes as the sum counts their launches: from a cold cache or, for a goal, from a warm one where
-// the weights say so. A sum that is only for information takes the launches that are timed anyway, and those are cold.
-func (e *Evidence) weighedNames(gate *policy.PerformanceGate) []string {
+// sumContexts is the contexts in which the sum is made. Where the weights name warm shapes, a goal must be met twice: with every
+// launch from a cold cache, and with those from a warm one, because a launch in a program is between the two. A sum that is only for
+// information takes the launches that are timed anyway, and those are cold.
+func (e *Evidence) sumContexts(gate *policy.PerformanceGate) []policy.Context {
+	if gate.Weighted() == nil || e.Weights == nil || len(e.Weights.Warm) == 0 {
+		return []policy.Context{policy.Cold}
+	}
+	return []policy.Context{policy.Cold, policy.Warm}
+}
+
+// weighedNames is the names of the shapes that a sum counts: in a warm context, the warm ones from a warm cache.
+func (e *Evidence) weighedNames(context policy.Context) []string {
 	var names []string
 	for _, name := range e.shapeNames() {
 		switch {
 		case e.Weights == nil || e.Weights.Launches[name] == 0:
-		case gate.Weighted() != nil && slices.Contains(e.Weights.Warm, name):
-			names = append(names, Shape{Name: name}.In(policy.Warm).Name)
+		case context == policy.Warm && slices.Contains(e.Weights.Warm, name):
+			names = append(names, Shape{Name: name}.In(context).Name)
 		default:
 			names = append(names, name)
 		}
@@ -86,15 +95,24 @@ func (e *Evidence) weighedNames(gate *policy.PerformanceGate) []string {
 	return names
 }
 
-// weighed is the shapes that the sum counts, in the order of the evidence.
-func (e *Evidence) weighed(gate *policy.PerformanceGate) []Shape {
-	names := e.weighedNames(gate)
+// allWeighed is the names of the shapes that any sum of the gate counts.
+func (e *Evidence) allWeighed(gate *policy.PerformanceGate) []string {
+	var names []string
+	for _, context := range e.sumContexts(gate) {
+		names = append(names, e.weighedNames(context)...)
+	}
+	return names
+}
+
+// weighed is the shapes that a sum counts, in the order of the evidence.
+func (e *Evidence) weighed(context policy.Context) []Shape {
+	names := e.weighedNames(context)
 	return slices.DeleteFunc(slices.Clone(e.Shapes), func(s Shape) bool { return s.Secret || !slices.Contains(names, s.Name) })
 }
 
 // timesFor reports whether a shape is timed because a goal asks for the weighted sum.
 func (e *Evidence) timesFor(gate *policy.PerformanceGate, s Shape) bool {
-	return gate.Weighted() != nil && !s.Secret && slices.Contains(e.weighedNames(gate), s.Name)
+	return gate.Weighted() != nil && !s.Secret && slices.Contains(e.allWeighed(gate), s.Name)
 }
 
 // A WeightedSpeed is all launches of a step together: the sum over the shapes of launches × time.
@@ -108,10 +126,13 @@ type WeightedSpeed struct {
 	Saved     Span            `json:"saved_us"` // microseconds per step
 	Shapes    []WeightedShape `json:"shapes"`
 	Rounds    int             `json:"rounds"` // that all of the shapes have
-	Step      *WholeStep      `json:"step,omitempty"`
-	Unmatched float64         `json:"unmatched,omitempty"`
-	Tool      string          `json:"tool,omitempty"`
-	Trace     string          `json:"trace,omitempty"`
+	// Contexts says that launches count from a cold and from a warm cache. The figures are those of the smaller speedup, and the intervals
+	// reach over both.
+	Contexts  []policy.Context `json:"contexts,omitempty"`
+	Step      *WholeStep       `json:"step,omitempty"`
+	Unmatched float64          `json:"unmatched,omitempty"`
+	Tool      string           `json:"tool,omitempty"`
+	Trace     string           `json:"trace,omitempty"`
 }
 
 // Comparison is the sum as a row among those of the shapes.

@@ -19,7 +19,11 @@ func WeightedWords(v *gates.Verdict) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s): ", capital(gates.StepLabel), terms(w))
+	from := ""
+	if len(w.Contexts) > 1 {
+		from = ", from a cold and from a warm cache"
+	}
+	fmt.Fprintf(&b, "%s (%s%s): ", capital(gates.StepLabel), terms(w), from)
 	if w.Role == gates.RoleInfo {
 		fmt.Fprintf(&b, "%s, %s", number.FromTo(w.Baseline, w.Candidate), w.Speedup.Gain())
 		if s := w.Speedup.Interval(); s != "" {

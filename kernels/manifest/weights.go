@@ -26,7 +26,7 @@ func (t *TraceTool) JSONSchema() map[string]any     { return strict.WordSchema(t
 // forward pass, and what share of the step they take.
 type Weights struct {
 	Launches  map[string]float64 `yaml:"launches" required:"true" eg:"{small: 36, mission: 1}" bounds:"(above 0)" doc:"Launches per step, by shape. A shape that is not listed has none."`
-	Warm      []string           `yaml:"warm" eg:"[mission]" default:"(none)" doc:"Shapes whose launches find their inputs in the L2 cache, because the kernel before has just written them. A weighted goal times them from a warm cache."`
+	Warm      []string           `yaml:"warm" eg:"[mission]" default:"(none)" doc:"Shapes whose launches find their inputs in the L2 cache, because the kernel before has just written them. A weighted goal must be met with them cold and warm."`
 	Kernel    quantity.Micros    `yaml:"kernel" eg:"320us" default:"(what the shapes take in the run)" doc:"Time of all these launches in a step of the trace."`
 	Step      quantity.Micros    `yaml:"step" eg:"1840us" default:"(not known)" doc:"Time of the whole step in the trace. With it, reports say what a gain of the kernel means for the step."`
 	Unmatched float64            `yaml:"unmatched" eg:"2" default:"0" bounds:"(not negative)" doc:"Launches per step of the trace at sizes that no shape has. The weights say nothing about them."`

@@ -98,14 +98,19 @@ func recorded(t *testing.T, name, policyYAML string) (*gates.Evidence, *gates.Ve
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policy.Parse("test.yaml", []byte(policyYAML))
-	if err != nil {
-		t.Fatal(err)
-	}
 	if e.Device.Name != "NVIDIA H200" {
 		t.Errorf("%s was measured on %s", file, e.Device.Name)
 	}
-	return e, gates.Judge(p, "test.yaml", e)
+	return e, gates.Judge(parsePolicy(t, policyYAML), "test.yaml", e)
+}
+
+func parsePolicy(t *testing.T, text string) *policy.Policy {
+	t.Helper()
+	p, err := policy.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // keepEvidence writes what was gathered for whoever asked for it.
