@@ -161,6 +161,9 @@ func TestWeightedContext(t *testing.T) {
 		if c.baseline == 0 {
 			continue
 		}
+		if step := "together, from a warm cache, to ≤"; strings.Contains(c.failed, ", warm") != strings.Contains(strings.Join(v.ToPass, "\n"), step) {
+			t.Errorf("%s: to pass: %q", c.target, v.ToPass)
+		}
 		w := v.Weighted
 		if w == nil || w.Baseline != c.baseline || w.Role != c.role || (len(w.Contexts) == 2) != (c.warm != nil && c.role == RoleTarget) {
 			t.Errorf("%s: %+v, want %v µs per step as %s", c.target, w, c.baseline, c.role)

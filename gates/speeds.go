@@ -65,7 +65,7 @@ func (s *shapeComparison) timeToReach() facts.Advice {
 	for _, t := range s.tests {
 		if most := s.baselineTime() / t.threshold; t.dist == s.ratio && t.dist.Estimate < t.threshold && most > 0 {
 			if s.sum != nil {
-				return facts.BringStep{Micros: most}
+				return facts.BringStep{Micros: most, Warm: s.shape.Context == policy.Warm}
 			}
 			return facts.BringTime{Shape: s.shape.Label(), Micros: most}
 		}

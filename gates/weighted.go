@@ -65,11 +65,11 @@ func (q analysis) stepOf(context policy.Context, l interim, c, before *compariso
 		own.settled = true
 		return &own
 	}
-	label := StepLabel
+	step := Shape{Name: StepLabel}
 	if context == policy.Warm {
-		label += ", " + string(context)
+		step = Shape{Name: StepLabel + ", warm", Of: StepLabel, Context: context}
 	}
-	s := &shapeComparison{goalOf: goalOf{shape: Shape{Name: label}, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
+	s := &shapeComparison{goalOf: goalOf{shape: step, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
 	if goal := q.gate.Weighted(); goal != nil {
 		s.goal, s.role = &policy.Goal{Speedup: goal.Weighted}, RoleGuard
 		if goal == q.gate.Target {

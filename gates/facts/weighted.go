@@ -36,10 +36,17 @@ func (s SupportShapes) Step(Reader) string {
 }
 
 // BringStep is the advice with the time that all launches of a step must come down to.
-type BringStep struct{ Micros float64 }
+type BringStep struct {
+	Micros float64
+	Warm   bool // some of them from a warm cache
+}
 
 func (b BringStep) Step(Reader) string {
-	return fmt.Sprintf("bring all launches of a step together to ≤\u00a0%s\u00a0µs", number.AtMost(b.Micros))
+	from := ""
+	if b.Warm {
+		from = ", from a warm cache,"
+	}
+	return fmt.Sprintf("bring all launches of a step together%s to ≤\u00a0%s\u00a0µs", from, number.AtMost(b.Micros))
 }
 
 // A StepAlone is the weighted speedup in batches and by launches that ran alone.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/policy"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -48,7 +49,7 @@ func TestGoldenWeighted(t *testing.T) {
 // weighted is verdicts with the speedup of all launches of a step, by the name of their golden files.
 func weighted() map[string]*gates.Verdict {
 	all := map[string]*gates.Verdict{}
-	for name, role := range map[string]gates.Role{"weighted-pass": gates.RoleTarget, "weighted-defer": gates.RoleTarget, "weighted-info": gates.RoleInfo} {
+	for name, role := range map[string]gates.Role{"weighted-pass": gates.RoleTarget, "weighted-defer": gates.RoleTarget, "weighted-warm": gates.RoleTarget, "weighted-info": gates.RoleInfo} {
 		v := passing()
 		v.Weighted = &gates.WeightedSpeed{
 			Role: role, Baseline: 580, Candidate: 544.1, Rounds: 6, Unmatched: 4, Tool: "torch",
@@ -61,6 +62,9 @@ func weighted() map[string]*gates.Verdict {
 			for i := range v.Comparisons {
 				v.Comparisons[i].Role, v.Comparisons[i].Goal = gates.RoleGuard, "speedup >= -2% on all shapes"
 			}
+		}
+		if name == "weighted-warm" {
+			v.Weighted.Contexts = []policy.Context{policy.Cold, policy.Warm}
 		}
 		if name == "weighted-defer" {
 			v.Weighted.Goal, v.Weighted.Status, v.Outcome, v.Reason = "weighted speedup >= +10%", gates.Failed, gates.Defer, gates.ReasonTooSlow

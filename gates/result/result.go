@@ -91,7 +91,7 @@ type Weighted struct {
 	Role      gates.Role   `json:"role" doc:"target: must gain. guard: must not lose. info: decides nothing."`
 	Status    gates.Status `json:"status,omitempty" doc:"Whether the sum meets its goal. Absent for info."`
 	Goal      string       `json:"goal,omitempty" doc:"What the policy asks, as it is written there."`
-	Speedup   *Speedup     `json:"speedup,omitempty" doc:"Baseline/candidate - 1 of the sums."`
+	Speedup   *Speedup     `json:"speedup,omitempty" doc:"Baseline/candidate - 1 of the sums. With warm shapes: of the smaller of the cold and the warm speedup, in an interval that reaches over both."`
 	Baseline  *float64     `json:"baseline_us,omitempty" doc:"Time of the baseline per step in microseconds."`
 	Candidate *float64     `json:"candidate_us,omitempty" doc:"Time of the candidate per step in microseconds."`
 	Saved     *float64     `json:"saved_us,omitempty" doc:"Microseconds per step that the candidate saves."`
