@@ -177,13 +177,13 @@ type GateResult struct {
 	Steps []facts.Advice `json:"-"` // behind ToPass
 }
 
-// ComparisonOf is the comparison of a shape; nil where nothing was timed on it, and for a nil
+// ComparisonOf is the comparison of a shape, or of StepLabel; nil where nothing was timed on it, and for a nil
 // verdict.
 func (v *Verdict) ComparisonOf(shape string) *Comparison {
 	if v == nil {
 		return nil
 	}
-	return comparisonOf(v.Comparisons, shape)
+	return comparisonOf(v.Judged(), shape)
 }
 
 func comparisonOf(all []Comparison, shape string) *Comparison {

@@ -24,6 +24,10 @@ func TestNewResult(t *testing.T) {
 	if r.Outcome != gates.Pass || r.Rule != "default" || r.Device != "L4" || r.Line == "" {
 		t.Errorf("got %+v", r)
 	}
+	v.Weighted = &gates.WeightedSpeed{Role: gates.RoleTarget, Baseline: 60, Candidate: 50, Speedup: gates.Estimate{Value: 0.2}}
+	if r := NewResult(v); r.P50[gates.StepLabel] != 50 || r.Speedups[gates.StepLabel] != 0.2 {
+		t.Errorf("of all launches of a step: %v %v", r.P50, r.Speedups)
+	}
 }
 
 func TestRunsOfOneKernel(t *testing.T) {

@@ -70,7 +70,7 @@ func NewResult(v *gates.Verdict) Result {
 		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(v), Rule: v.Rule, Enforce: v.Enforce, Device: v.Device.Name,
 		Speedups: map[string]float64{}, P50: map[string]float64{},
 	}
-	for _, c := range v.Comparisons {
+	for _, c := range v.Judged() {
 		if c.Secret {
 			continue // another size in every run: its times have no history
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // pastOfMain creates a default branch with n measured commits, and returns their runs, oldest first.
@@ -105,5 +107,37 @@ func TestZoom(t *testing.T) {
 	tab.Until(`document.querySelector("#history .trend svg").querySelectorAll("a").length === 12`)
 	for _, c := range tab.Complaints() {
 		t.Error(c)
+	}
+}
+
+// TestHistoryOfSteps checks that a goal for all launches of a step has a line of its own, which stands first.
+func TestHistoryOfSteps(t *testing.T) {
+	w := newWorld(t)
+	var last string
+	for i, micros := range []float64{60, 50} {
+		e, v := recorded(w, "stage2")
+		for i := range v.Comparisons {
+			v.Comparisons[i].Role = gates.RoleGuard
+		}
+		v.Weighted = &gates.WeightedSpeed{
+			Role: gates.RoleTarget, Goal: "weighted speedup >= +3%", Status: gates.Passed, Baseline: micros * 1.2, Candidate: micros, Speedup: gates.Estimate{Value: 0.2},
+			Contexts: []policy.Context{policy.Cold, policy.Warm},
+		}
+		s := w.open(change.ID{Kind: change.Push, Repo: 1, SHA: fmt.Sprintf("%08x%032x", 0xabc0000+i, i)}, "org/kernels", "", "sdpa")
+		last = w.finish(s, e, v)
+	}
+	w.settle()
+	site := w.site(pages.Everybody{}).URL
+	if _, body := w.get(site + "/runs/" + last); !strings.Contains(body, "from a cold and from a warm cache") {
+		t.Errorf("the page of a run does not say where the launches began:\n%s", body)
+	}
+	var p struct{ History []pages.History }
+	_, body := w.get(site + "/api/v1/kernels/org/kernels/kernels/sdpa")
+	w.no(json.Unmarshal([]byte(body), &p))
+	if h := p.History[0]; h.Shape != gates.StepLabel || len(h.Points) != 2 || h.Points[1].P50 != 50 || h.Factor < 1.43 || h.Factor > 1.45 || h.Next == nil || *h.Next > 48.6 {
+		t.Errorf("the first history is %+v", h)
+	}
+	if _, body := w.get(site + "/kernels/org/kernels/kernels/sdpa"); !strings.Contains(body, gates.StepLabel) {
+		t.Errorf("the page does not show it:\n%s", body)
 	}
 }

@@ -95,7 +95,7 @@ func (s *Server) variants(ctx context.Context, runs []ledger.RunRow) []VariantTa
 		if len(t.Rows) >= mostVariants {
 			continue
 		}
-		for _, c := range step.Verdict.Comparisons {
+		for _, c := range step.Verdict.Judged() {
 			if !c.Secret && !slices.Contains(t.Shapes, c.Shape) {
 				t.Shapes = append(t.Shapes, c.Shape)
 			}
@@ -119,7 +119,7 @@ func rowOfStep(s report.Step, began bool) VariantRow {
 		row.Gain, row.Shape = &s.Target.Speedup, s.Target.Shape
 	}
 	row.P50 = map[string]float64{}
-	for _, c := range s.Verdict.Comparisons {
+	for _, c := range s.Verdict.Judged() {
 		switch {
 		case c.Secret:
 		case began && c.Baseline != nil:

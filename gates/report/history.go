@@ -50,7 +50,7 @@ type Step struct {
 	Before, After string
 	Factor        float64           // of all steps up to this one, on the shape that must gain
 	First         bool              // its baseline is the candidate of no step
-	Target        *gates.Comparison // on that shape; nil where none must gain
+	Target        *gates.Comparison // on that shape, or on all launches of a step; nil where none must gain
 }
 
 // Steps orders the verdicts along their chain of baselines; of two about the
@@ -69,8 +69,9 @@ func Steps(verdicts []*gates.Verdict) []Step {
 	var steps []Step
 	for key, v := range latest {
 		s := Step{Verdict: v, Before: key[1], After: key[2]}
-		if i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Role == gates.RoleTarget }); i >= 0 {
-			s.Target = &v.Comparisons[i]
+		judged := v.Judged()
+		if i := slices.IndexFunc(judged, func(c gates.Comparison) bool { return c.Role == gates.RoleTarget }); i >= 0 {
+			s.Target = &judged[i]
 		}
 		steps = append(steps, s)
 	}

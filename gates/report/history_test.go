@@ -51,3 +51,22 @@ func TestHistoryOfCommits(t *testing.T) {
 		t.Errorf("the history is\n%s", text)
 	}
 }
+
+// A goal for all launches of a step is the target of its history.
+func TestHistoryOfSteps(t *testing.T) {
+	v := &gates.Verdict{
+		Outcome: gates.Pass, Device: gates.Device{Name: "L4"}, Provenance: gates.Provenance{Base: gates.Commit{Variant: "stage0"}, Head: gates.Commit{Variant: "stage1"}},
+		Comparisons: []gates.Comparison{{Shape: "mission", Role: gates.RoleGuard, Speedup: gates.Estimate{Value: 0.01}}},
+		Weighted:    &gates.WeightedSpeed{Role: gates.RoleTarget, Baseline: 60, Candidate: 50, Speedup: gates.Estimate{Value: 0.2}},
+	}
+	got := History("k", []*gates.Verdict{v}, nil)
+	for _, want := range []string{"| all launches of a step |", "| 50.0\u00a0µs |", "+20.0\u00a0%", "1.20×"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the history does not have %q:\n%s", want, got)
+		}
+	}
+	v.Weighted.Role = gates.RoleInfo
+	if got := History("k", []*gates.Verdict{v}, nil); strings.Contains(got, "+20") {
+		t.Errorf("a figure for information is a target:\n%s", got)
+	}
+}

@@ -85,7 +85,7 @@ func historyRows(steps []Step) (shapes []string, rows []historyRow) {
 		if s.Target != nil {
 			targets[i] = *s.Target
 		}
-		for _, c := range s.Verdict.Comparisons {
+		for _, c := range s.Verdict.Judged() {
 			if !c.Secret && !slices.Contains(shapes, c.Shape) {
 				shapes = append(shapes, c.Shape)
 			}
