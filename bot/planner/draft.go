@@ -102,7 +102,14 @@ func (p *Planner) Draft(ctx context.Context, b Branch, d Draft) (out Drafted, er
 		if err := job.Ask(d.Part); err != nil {
 			return err
 		}
-		out = Drafted{Head: s.facts.Head, Base: s.trusted, Labels: labels(job), Job: job}
+		wanted := labels(job)
+		if device := job.Policy.Devices.First(); device != "" { // a draft has one verdict, and the pull request that it leads to one for each device
+			wanted = []string{device}
+			if job, err = s.jobOn(ctx, found, job, device); err != nil {
+				return err
+			}
+		}
+		out = Drafted{Head: s.facts.Head, Base: s.trusted, Labels: wanted, Job: job}
 		switch {
 		case len(job.Broken) > 0:
 			out.Decided = job.BrokenEvidence()

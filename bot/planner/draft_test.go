@@ -3,6 +3,7 @@ package planner_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,26 @@ func TestDraftOfFiles(t *testing.T) {
 	broken, err := w.draft(planner.Draft{Files: map[string]string{"kernel.yaml": "]\n"}})
 	if err != nil || broken.Decided == nil || broken.Bundle != "" {
 		t.Errorf("a draft with a manifest that cannot be read: %+v, %v", broken, err)
+	}
+}
+
+// A draft is measured on the first of several devices, and its evidence says so.
+func TestDraftOnDevices(t *testing.T) {
+	for devices, want := range map[string]string{"[l4, h200]": "", "{all: [l4, h200]}": "l4", "{block: [h200], inform: [l4]}": "h200"} {
+		t.Run(devices, func(t *testing.T) {
+			w := newWorld(t, usual().with(tree{policyFile: onDevices(t, devices)}))
+			got, err := w.draft(planner.Draft{Files: map[string]string{"scale.c": "// draft\n"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			labels := []string{want}
+			if want == "" {
+				labels = []string{"l4", "h200"}
+			}
+			if job := w.read(got.Bundle); job.Provenance.Label != want || !slices.Equal(got.Labels, labels) {
+				t.Errorf("a job for %q and runners with %v", job.Provenance.Label, got.Labels)
+			}
+		})
 	}
 }
 

@@ -113,7 +113,7 @@ func (h *hub) Kernels(context.Context, planner.Branch) ([]string, error) {
 }
 
 func (h *hub) Describe(context.Context, planner.Branch, string) (plan.Described, error) {
-	return plan.Described{Job: runners.Job{Manifest: scale, Key: "kernels/scale"}, Commit: "tip"}, nil
+	return plan.Described{Job: runners.Job{Manifest: scale, Key: "kernels/scale", Policy: &policy.Policy{}}, Commit: "tip"}, nil
 }
 
 var scale = &manifest.Manifest{Name: "scale", Sources: []string{"scale.c"}}
@@ -336,5 +336,17 @@ func TestRepositoriesAreNotListedYet(t *testing.T) {
 	p.listed = true
 	if _, err := p.a.Describe(t.Context(), "ann", "o/later:scale"); err == nil || !strings.Contains(err.Error(), "this token is for no repository") {
 		t.Errorf("describing a repository that is not there: %v", err)
+	}
+}
+
+func TestMeasuredBy(t *testing.T) {
+	const anybody = "A runner of the bot measures it."
+	for want, d := range map[string]policy.Devices{
+		anybody: {Prefer: []string{"l4", "h200"}},
+		"A runner with the label h200 measures it. A pull request is measured on h200, l4.": {Block: []string{"h200"}, Inform: []string{"l4"}},
+	} {
+		if got := measuredBy(d); got != want {
+			t.Errorf("%v: %q", d, got)
+		}
 	}
 }

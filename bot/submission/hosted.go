@@ -20,6 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/result"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/gather/plan"
@@ -228,8 +229,16 @@ func (h *Hosted) kernel(ctx context.Context, owner, text string) (kernel, error)
 		if err != nil {
 			return kernel{}, err
 		}
-		return kernel{Described: check.Described{Described: d, NoDevice: "A runner of the bot measures it."}, repo: r}, nil
+		return kernel{Described: check.Described{Described: d, NoDevice: measuredBy(d.Policy.Devices)}, repo: r}, nil
 	})
+}
+
+// measuredBy says who measures a submission.
+func measuredBy(d policy.Devices) string {
+	if len(d.Each()) < 2 {
+		return "A runner of the bot measures it."
+	}
+	return fmt.Sprintf("A runner with the label %s measures it. A pull request is measured on %s.", d.First(), strings.Join(d.Each(), ", "))
 }
 
 // parts of the policy by intent.

@@ -101,6 +101,14 @@ func (d *Devices) JSONSchema() map[string]any {
 // any one runner is enough.
 func (d Devices) Each() []string { return slices.Concat(d.Block, d.Inform) }
 
+// First is the first device that a kernel has a run on of its own; "" where one run is enough.
+func (d Devices) First() string {
+	if each := d.Each(); len(each) > 0 {
+		return each[0]
+	}
+	return ""
+}
+
 // All returns every label that is named.
 func (d Devices) All() []string { return slices.Concat(d.Prefer, d.Block, d.Inform) }
 
