@@ -96,18 +96,18 @@ func (p *Planner) Draft(ctx context.Context, b Branch, d Draft) (out Drafted, er
 		if err != nil {
 			return err
 		}
+		wanted := labels(job)
+		if device := job.Policy.Devices.First(); device != "" && !s.unrunnable(job) { // a draft has one verdict, and the pull request that it leads to one for each device
+			wanted = []string{device}
+			if job, err = s.jobOn(ctx, found, job, device); err != nil {
+				return err
+			}
+		}
 		if job.Removed || job.Baseline == nil && len(job.Broken) == 0 {
 			return usage.Errorf("%s is not at both %s and %.12s (name a commit that has it in ref)", d.Kernel, b.Name, s.facts.Head)
 		}
 		if err := job.Ask(d.Part); err != nil {
 			return err
-		}
-		wanted := labels(job)
-		if device := job.Policy.Devices.First(); device != "" { // a draft has one verdict, and the pull request that it leads to one for each device
-			wanted = []string{device}
-			if job, err = s.jobOn(ctx, found, job, device); err != nil {
-				return err
-			}
 		}
 		out = Drafted{Head: s.facts.Head, Base: s.trusted, Labels: wanted, Job: job}
 		switch {

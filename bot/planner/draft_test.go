@@ -70,23 +70,31 @@ func TestDraftOfFiles(t *testing.T) {
 	}
 }
 
-// A draft is measured on the first of several devices, and its evidence says so.
+// A draft is measured on the first device that blocks, and its evidence says so. A probe stays a probe, also where the plan depends
+// on the device.
 func TestDraftOnDevices(t *testing.T) {
-	for devices, want := range map[string]string{"[l4, h200]": "", "{all: [l4, h200]}": "l4", "{block: [h200], inform: [l4]}": "h200"} {
-		t.Run(devices, func(t *testing.T) {
-			w := newWorld(t, usual().with(tree{policyFile: onDevices(t, devices)}))
-			got, err := w.draft(planner.Draft{Files: map[string]string{"scale.c": "// draft\n"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			labels := []string{want}
-			if want == "" {
-				labels = []string{"l4", "h200"}
-			}
-			if job := w.read(got.Bundle); job.Provenance.Label != want || !slices.Equal(got.Labels, labels) {
-				t.Errorf("a job for %q and runners with %v", job.Provenance.Label, got.Labels)
-			}
-		})
+	for devices, want := range map[string]string{"[l4, h200]": "", "{all: [l4, h200]}": "l4", "{inform: [l4], block: [h200]}": "h200"} {
+		for _, baseline := range []string{"", "baseline: best, "} {
+			t.Run(devices+" "+baseline, func(t *testing.T) {
+				rules := strings.ReplaceAll(onDevices(t, devices), "performance: {target", "performance: {"+baseline+"target")
+				w := newWorld(t, usual().with(tree{policyFile: replaced(t, rules, "seeds: [0]", "seeds: [0], secret_cases: 2")}))
+				got, err := w.draft(planner.Draft{Part: runners.PartProbe, Files: map[string]string{"scale.c": "// draft\n"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				labels := []string{want}
+				if want == "" {
+					labels = []string{"l4", "h200"}
+				}
+				job := w.read(got.Bundle)
+				if job.Provenance.Label != want || !slices.Equal(got.Labels, labels) {
+					t.Errorf("a job for %q and runners with %v", job.Provenance.Label, got.Labels)
+				}
+				if job.Part != runners.PartProbe || job.Rule().Gates.Correctness.SecretCases != 0 {
+					t.Errorf("a probe is part %q with %d secret cases", job.Part, job.Rule().Gates.Correctness.SecretCases)
+				}
+			})
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func TestContexts(t *testing.T) {
 		{"{speedup: '>= 1%', context: [warm, warm]}", `gates.performance.target.context[1]: "warm" is named twice (delete one)`},
 		{"{speedup: '>= 1%', context: {warm: true}}", "gates.performance.target.context: is not one of cold, warm"},
 		{"{speedup: '>= 1%', context: }", "gates.performance.target.context: is not one of cold, warm"},
-		{"{weighted: '>= 1%', context: warm}", "gates.performance.target.context: does not go with weighted: the sum of a step counts cold launches"},
+		{"{weighted: '>= 1%', context: warm}", "gates.performance.target.context: does not go with weighted: weights.warm in the manifest says which launches of a step are warm"},
 	} {
 		if _, err := parseTarget(c.goal); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.goal, err, c.want)

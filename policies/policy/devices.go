@@ -101,12 +101,12 @@ func (d *Devices) JSONSchema() map[string]any {
 // any one runner is enough.
 func (d Devices) Each() []string { return slices.Concat(d.Block, d.Inform) }
 
-// First is the first device that a kernel has a run on of its own; "" where one run is enough.
+// First is the first device that blocks; "" where one run for all is enough.
 func (d Devices) First() string {
-	if each := d.Each(); len(each) > 0 {
-		return each[0]
+	if len(d.Block) == 0 {
+		return ""
 	}
-	return ""
+	return d.Block[0]
 }
 
 // All returns every label that is named.

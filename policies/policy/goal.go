@@ -132,7 +132,7 @@ func (g *Goal) check(n *strict.Node) {
 		n.Child("inputs").Errorf("recorded does not go with weighted: the sum of a step counts random inputs (delete one of them)")
 	}
 	if g.Weighted != nil && g.empty() && !g.Context.onlyCold() {
-		n.Child("context").Errorf("does not go with weighted: the sum of a step counts cold launches (delete it, or add e.g. speedup: \">= +10%%\")")
+		n.Child("context").Errorf("does not go with weighted: weights.warm in the manifest says which launches of a step are warm (delete it, or add e.g. speedup: \">= +10%%\")")
 	}
 	checkSpeedup(n.Child("speedup"), g.Speedup)
 	checkSpeedup(n.Child("weighted"), g.Weighted)

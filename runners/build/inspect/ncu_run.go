@@ -107,8 +107,8 @@ func (r ProfileRequest) counted() (args []string) {
 // Run profiles the program. A Problem is a known one, with its remedy; the error is anything else.
 // Launches are valid if both are nil.
 //
-// Run calls ncu twice: once to write a report, whatever the program prints meanwhile, and once to
-// print the report. The first call prints no table, because newer versions print none when they
+// Run calls ncu to write a report, whatever the program prints meanwhile, and again to print it; for
+// samples, a third time. The first call prints no table, because newer versions print none when they
 // write a report.
 func (n NCU) Run(ctx context.Context, r ProfileRequest) ([]Launch, *Problem, error) {
 	launches, problem, err := n.run(ctx, r)
