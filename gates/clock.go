@@ -3,11 +3,12 @@ package gates
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// fineClockStep is the largest step of a clock, as a share of the median, that does not matter. With
+// fineClockStep is the largest step of a clock, as a share of the faster side's median, that does not matter. With
 // a coarser clock all samples of a side may read the same, and a difference of half a step looks like
 // no difference, or like a whole step without noise. Up to maxClockStep the intervals are wider
 // instead: see rounding.
@@ -16,7 +17,7 @@ const (
 	maxClockStep  = 0.02
 )
 
-// clockStep is the step of the clock behind a series as a share of the median, as far as the samples
+// clockStep is the step of the clock behind a series as a share of the faster side's median, as far as the samples
 // show it: the greatest step that all differences of the times are multiples of. It is 0 where the
 // step is too fine to matter. The clock ticks over whole samples, so times are multiplied by the
 // batch.
@@ -35,7 +36,7 @@ func clockStep(s *Series) float64 {
 	first, highest := times[0], slices.Max(times)
 	// Runners keep times in 32-bit floats, or round them.
 	noise := highest * 1e-6
-	limit := fineClockStep * first
+	limit := fineClockStep * slices.Min(times)
 	step := 0.0
 	for _, t := range times[1:] {
 		step = commonStep(step, math.Abs(t-first), noise)
@@ -43,6 +44,7 @@ func clockStep(s *Series) float64 {
 			return 0
 		}
 	}
+	faster := s.fasterMedian(times)
 	slices.Sort(times)
 	places, nearest := 1, math.Inf(1)
 	for i := 1; i < len(times); i++ {
@@ -54,7 +56,26 @@ func clockStep(s *Series) float64 {
 	if places < 3 || nearest > 1.5*step {
 		return 0
 	}
-	return step / times[len(times)/2]
+	return step / faster
+}
+
+// fasterMedian is the smallest of the medians of the sides.
+func (s *Series) fasterMedian(times []float64) float64 {
+	sides := map[rune][]float64{}
+	for i, side := range []rune(strings.ReplaceAll(s.Order, " ", "")) {
+		if i < len(times) {
+			sides[side] = append(sides[side], times[i])
+		}
+	}
+	if len(sides) == 0 {
+		sides[SideBaseline] = slices.Clone(times)
+	}
+	faster := math.Inf(1)
+	for _, of := range sides {
+		slices.Sort(of)
+		faster = min(faster, of[len(of)/2])
+	}
+	return faster
 }
 
 // commonStep is the greatest common step of two lengths by Euclid's algorithm. A length within the

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -63,7 +64,8 @@ func TestCoarseClock(t *testing.T) {
 // A coarse clock may round the baseline up and the candidate down, or the other way round. Whatever it does, it proves nothing that
 // is within its steps.
 func TestRoundingProvesNothing(t *testing.T) {
-	run := func(ticks, baseline, candidate float64) *Verdict {
+	run := func(goal string, round func(float64) float64, ticks, baseline, candidate float64) *Verdict {
+		t.Helper()
 		rng := newRand(7, 7)
 		e := quiet(1).measured(rng, 6)
 		for r := range e.Performance.Rounds {
@@ -73,25 +75,35 @@ func TestRoundingProvesNothing(t *testing.T) {
 				if side == SideCandidate {
 					own = candidate
 				}
-				s.Nanos[i] = 32 * (math.Round(ticks*own) + float64(max(0, rng.IntN(40)-37))) // some are late, by one tick or two
+				s.Nanos[i] = 32 * (round(ticks*own) + float64(max(0, rng.IntN(40)-37))) // some are late, by one tick or two
 			}
 		}
-		return judged(t, gate10, e)
+		return judged(t, goal, e)
 	}
 	for ticks := 60.0; ticks < 190; ticks += 1.37 {
 		for _, truth := range []float64{1.0999, 1.1001} {
-			v := run(ticks, 1, 1/truth)
+			v := run(gate10, math.Round, ticks, 1, 1/truth)
 			if v.Outcome == Pass || v.Reason == ReasonTooSlow {
 				t.Errorf("%.2f ticks to %.2f: %s", ticks, ticks/truth, v.Summary)
 			}
 		}
 	}
 	for _, ticks := range []float64{60, 110, 190} {
-		if v := run(ticks, 1, 1/1.2); v.Outcome != Pass {
+		if v := run(gate10, math.Round, ticks, 1, 1/1.2); v.Outcome != Pass {
 			t.Errorf("%.0f ticks: %s: %s", ticks, v.Outcome, v.Summary)
 		}
-		if v := run(ticks, 1, 1); v.Reason != ReasonTooSlow {
+		if v := run(gate10, math.Round, ticks, 1, 1); v.Reason != ReasonTooSlow {
 			t.Errorf("%.0f ticks: %s: %s", ticks, v.Outcome, v.Summary)
+		}
+	}
+	// The clock's step is a larger part of a faster candidate.
+	for ticks := 60.0; ticks < 300; ticks += 0.73 {
+		for name, round := range map[string]func(float64) float64{"rounded": math.Round, "cut off": math.Floor} {
+			for goal, reached := range map[string]float64{"speedup: '>= +200%'": 3, "p50: '<= " + fmt.Sprint(0.032*ticks/3) + "us'": 3} {
+				if v := run("{target: {shapes: [mission], "+goal+"}, pairs: 20}", round, ticks, 1, 1.001/reached); v.Outcome == Pass {
+					t.Errorf("%s: %.2f ticks to %.2f, %s: %s", goal, ticks, ticks/reached, name, v.Summary)
+				}
+			}
 		}
 	}
 }
