@@ -48,7 +48,7 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 		Schema: VerdictSchema, Kernel: e.Kernel, Outcome: concluded.outcome, Reason: concluded.reason, Rule: j.rule.Name, Policy: file,
 		Provenance: e.Provenance, Device: e.Device, Rivals: e.Rivals, MachineCode: e.MachineCode,
 		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
-		Weighted: j.weighted, Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
+		Weighted: j.weighted, WeightedWarm: j.weightedWarm, Best: j.best, Energy: j.energies, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
 	}
 	v.Elsewhere = elsewhere(p.Devices, e.Provenance.Label)
 	switch only := j.rule.Gates.OnlyExplain; {
@@ -113,19 +113,20 @@ type judgement struct {
 	resamples *resamples
 	terminal  bool // the reader is at a terminal
 
-	results     []GateResult
-	resources   []ResourceRow
-	cases       []CaseRow
-	comparisons []Comparison
-	sanitizers  []SanitizerRow
-	energies    []EnergyRow
-	metrics     []MetricRow
-	best        []AgainstBest
-	weighted    *WeightedSpeed
-	measuring   *Measuring
-	findings    []Diagnostic
-	notes       []facts.Fact
-	existing    []facts.Fact // findings that decide nothing, for the baseline has them as well
+	results      []GateResult
+	resources    []ResourceRow
+	cases        []CaseRow
+	comparisons  []Comparison
+	sanitizers   []SanitizerRow
+	energies     []EnergyRow
+	metrics      []MetricRow
+	best         []AgainstBest
+	weighted     *WeightedSpeed
+	weightedWarm *WeightedSpeed
+	measuring    *Measuring
+	findings     []Diagnostic
+	notes        []facts.Fact
+	existing     []facts.Fact // findings that decide nothing, for the baseline has them as well
 }
 
 // run takes the evidence through the gates in order, up to the first required

@@ -67,7 +67,7 @@ func (j *judgement) performance() GateResult {
 	j.comparisons = append(c.rows(), j.comparisons...)
 	j.measuring = c.measuring(gate, p, interims)
 	if c.fault == nil {
-		j.weighted = c.weightedSpeed(j.evidence)
+		j.weighted, j.weightedWarm = c.weightedSpeeds(j.evidence)
 	}
 	if j.isNew() {
 		j.comparisons = withoutBaseline(j.comparisons)

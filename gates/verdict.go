@@ -64,24 +64,25 @@ type Verdict struct {
 	Provenance Provenance     `json:"provenance"`
 	Device     Device         `json:"device"`
 
-	Gates       []GateResult   `json:"gates"`
-	Resources   []ResourceRow  `json:"resources,omitempty"`
-	Correctness []CaseRow      `json:"correctness,omitempty"`
-	Sanitizers  []SanitizerRow `json:"sanitizers,omitempty"`
-	Comparisons []Comparison   `json:"comparisons,omitempty"`
-	Weighted    *WeightedSpeed `json:"weighted,omitempty"` // all launches of a step, where the manifest has weights
-	Best        []AgainstBest  `json:"best,omitempty"`     // of the shapes whose high-water mark is known
-	Energy      []EnergyRow    `json:"energy,omitempty"`
-	Profile     []MetricRow    `json:"profile,omitempty"`
-	Rivals      []Rival        `json:"rivals,omitempty"`       // for information
-	Builds      []Build        `json:"builds,omitempty"`       // baseline, candidate
-	MachineCode *MachineCode   `json:"machine_code,omitempty"` // for information
-	Measuring   *Measuring     `json:"measuring,omitempty"`
-	Why         []Why          `json:"why,omitempty"`     // why the times differ, for information
-	ToPass      []string       `json:"to_pass,omitempty"` // what would make it pass
-	Notes       []string       `json:"notes,omitempty"`
-	Existing    []string       `json:"existing,omitempty"` // findings that the baseline has as well, by gate, in a few words
-	Findings    []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
+	Gates        []GateResult   `json:"gates"`
+	Resources    []ResourceRow  `json:"resources,omitempty"`
+	Correctness  []CaseRow      `json:"correctness,omitempty"`
+	Sanitizers   []SanitizerRow `json:"sanitizers,omitempty"`
+	Comparisons  []Comparison   `json:"comparisons,omitempty"`
+	Weighted     *WeightedSpeed `json:"weighted,omitempty"`      // all launches of a step, where the manifest has weights
+	WeightedWarm *WeightedSpeed `json:"weighted_warm,omitempty"` // the same with warm launches of the shapes that the weights call warm
+	Best         []AgainstBest  `json:"best,omitempty"`          // of the shapes whose high-water mark is known
+	Energy       []EnergyRow    `json:"energy,omitempty"`
+	Profile      []MetricRow    `json:"profile,omitempty"`
+	Rivals       []Rival        `json:"rivals,omitempty"`       // for information
+	Builds       []Build        `json:"builds,omitempty"`       // baseline, candidate
+	MachineCode  *MachineCode   `json:"machine_code,omitempty"` // for information
+	Measuring    *Measuring     `json:"measuring,omitempty"`
+	Why          []Why          `json:"why,omitempty"`     // why the times differ, for information
+	ToPass       []string       `json:"to_pass,omitempty"` // what would make it pass
+	Notes        []string       `json:"notes,omitempty"`
+	Existing     []string       `json:"existing,omitempty"` // findings that the baseline has as well, by gate, in a few words
+	Findings     []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
 
 	// Elsewhere is the other devices that the policy asks for, by label. The verdict says nothing about them.
 	Elsewhere []OtherDevice `json:"elsewhere,omitempty"`

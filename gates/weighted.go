@@ -18,8 +18,14 @@ import (
 // shapes of a round share is in the interval. That needs rounds in which every shape was timed: while
 // the sum is open, all of its shapes are.
 
-// StepLabel is what sentences and tables call the sum.
-const StepLabel = "all launches of a step"
+// What sentences and tables call the sums.
+const (
+	StepLabel     = "all launches of a step"
+	WarmStepLabel = StepLabel + ", warm"
+)
+
+// IsStep reports whether the label of a row is that of a sum, and not the name of a shape.
+func IsStep(label string) bool { return label == StepLabel || label == WarmStepLabel }
 
 // A weightedSum is what one analysis knows of the sum, in addition to its shapeComparison.
 type weightedSum struct {
@@ -67,7 +73,7 @@ func (q analysis) stepOf(context policy.Context, l interim, c, before *compariso
 	}
 	step := Shape{Name: StepLabel}
 	if context == policy.Warm {
-		step = Shape{Name: StepLabel + ", warm", Of: StepLabel, Context: context}
+		step = Shape{Name: WarmStepLabel, Of: StepLabel, Context: context}
 	}
 	s := &shapeComparison{goalOf: goalOf{shape: step, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
 	if goal := q.gate.Weighted(); goal != nil {
@@ -391,53 +397,16 @@ func (c *comparison) confirmStep(s *shapeComparison, e *Evidence) {
 	}
 }
 
-// weightedSpeed is the sums as a report shows them; nil where there is none.
-func (c *comparison) weightedSpeed(e *Evidence) *WeightedSpeed {
-	var all []*WeightedSpeed
+// weightedSpeeds is the sums as a report shows them: with every launch cold and, where the weights name warm shapes, with those warm.
+func (c *comparison) weightedSpeeds(e *Evidence) (cold, warm *WeightedSpeed) {
 	for _, s := range c.steps {
-		w := s.weightedSpeed(e)
-		if w == nil {
-			return nil
+		if s.shape.Context == policy.Warm {
+			warm = s.weightedSpeed(e)
+		} else {
+			cold = s.weightedSpeed(e)
 		}
-		all = append(all, w)
 	}
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return all[0].and(all[1])
-}
-
-// and is the sum in two contexts: the figures of the smaller speedup, and intervals that reach over both.
-func (w *WeightedSpeed) and(warm *WeightedSpeed) *WeightedSpeed {
-	less, more := w, warm
-	if warm.Speedup.Value < w.Speedup.Value {
-		less, more = warm, w
-	}
-	both := *less
-	both.Contexts = []policy.Context{policy.Cold, policy.Warm}
-	both.Speedup.Lower, both.Speedup.Upper = hull(less.Speedup.Lower, less.Speedup.Upper, more.Speedup.Lower, more.Speedup.Upper)
-	both.Saved.Lower, both.Saved.Upper = hull(less.Saved.Lower, less.Saved.Upper, more.Saved.Lower, more.Saved.Upper)
-	if both.Step != nil && more.Step != nil {
-		step := *less.Step
-		step.Speedup.Lower, step.Speedup.Upper = hull(step.Speedup.Lower, step.Speedup.Upper, more.Step.Speedup.Lower, more.Step.Speedup.Upper)
-		both.Step = &step
-	}
-	if less.Status == Passed { // the goal must be met in both
-		both.Status = more.Status
-	}
-	both.Rounds = min(less.Rounds, more.Rounds)
-	return &both
-}
-
-// hull is the interval around two; unknown where one of them is.
-func hull(low, high, otherLow, otherHigh *float64) (lower, upper *float64) {
-	if low == nil || high == nil || otherLow == nil || otherHigh == nil {
-		return nil, nil
-	}
-	return new(min(*low, *otherLow)), new(max(*high, *otherHigh))
+	return cold, warm
 }
 
 func (s *shapeComparison) weightedSpeed(e *Evidence) *WeightedSpeed {
@@ -445,7 +414,7 @@ func (s *shapeComparison) weightedSpeed(e *Evidence) *WeightedSpeed {
 		return nil
 	}
 	w := &WeightedSpeed{
-		Role: s.role, Status: s.status, Baseline: round(s.sum.baseline), Speedup: speedupOf(s.ratio, s.alpha), Rounds: s.sum.rounds,
+		Context: s.shape.Context, Role: s.role, Status: s.status, Baseline: round(s.sum.baseline), Speedup: speedupOf(s.ratio, s.alpha), Rounds: s.sum.rounds,
 		Unmatched: e.Weights.Unmatched, Tool: e.Weights.Tool, Trace: e.Weights.Trace,
 	}
 	if s.goal.Speedup != nil {

@@ -117,7 +117,8 @@ func (e *Evidence) timesFor(gate *policy.PerformanceGate, s Shape) bool {
 
 // A WeightedSpeed is all launches of a step together: the sum over the shapes of launches × time.
 type WeightedSpeed struct {
-	Role      Role            `json:"role"` // target, guard, or info where the policy asks nothing of it
+	Context   policy.Context  `json:"context,omitempty"` // warm where launches of some shapes are; "" where all are cold
+	Role      Role            `json:"role"`              // target, guard, or info where the policy asks nothing of it
 	Goal      string          `json:"goal,omitempty"`
 	Status    Status          `json:"status,omitempty"`
 	Baseline  float64         `json:"baseline_us"`  // per step
@@ -126,30 +127,42 @@ type WeightedSpeed struct {
 	Saved     Span            `json:"saved_us"` // microseconds per step
 	Shapes    []WeightedShape `json:"shapes"`
 	Rounds    int             `json:"rounds"` // that all of the shapes have
-	// Contexts says that launches count from a cold and from a warm cache. The figures are those of the smaller speedup, and the intervals
-	// reach over both.
-	Contexts  []policy.Context `json:"contexts,omitempty"`
-	Step      *WholeStep       `json:"step,omitempty"`
-	Unmatched float64          `json:"unmatched,omitempty"`
-	Tool      string           `json:"tool,omitempty"`
-	Trace     string           `json:"trace,omitempty"`
+	Step      *WholeStep      `json:"step,omitempty"`
+	Unmatched float64         `json:"unmatched,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Trace     string          `json:"trace,omitempty"`
 }
 
 // Comparison is the sum as a row among those of the shapes.
 func (w *WeightedSpeed) Comparison() Comparison {
 	return Comparison{
-		Shape: StepLabel, Role: w.Role, Goal: strings.TrimPrefix(w.Goal, "weighted "), Status: w.Status,
+		Shape: w.label(), Role: w.Role, Goal: strings.TrimPrefix(w.Goal, "weighted "), Status: w.Status,
 		Baseline: &stats.Summary{P50: w.Baseline}, Candidate: &stats.Summary{P50: w.Candidate},
 		Speedup: w.Speedup,
 	}
 }
 
+func (w *WeightedSpeed) label() string {
+	if w.Context == policy.Warm {
+		return WarmStepLabel
+	}
+	return StepLabel
+}
+
+// Sums is all launches of a step: cold and, where the weights name warm shapes, with those warm.
+func (v *Verdict) Sums() []*WeightedSpeed {
+	return slices.DeleteFunc([]*WeightedSpeed{v.Weighted, v.WeightedWarm}, func(w *WeightedSpeed) bool { return w == nil })
+}
+
 // Judged is what the policy asks a speed of: all launches of a step first, where it asks about them, and the shapes.
 func (v *Verdict) Judged() []Comparison {
-	if v.Weighted == nil || v.Weighted.Role == RoleInfo {
-		return v.Comparisons
+	var all []Comparison
+	for _, w := range v.Sums() {
+		if w.Role != RoleInfo {
+			all = append(all, w.Comparison())
+		}
 	}
-	return append([]Comparison{v.Weighted.Comparison()}, v.Comparisons...)
+	return append(all, v.Comparisons...)
 }
 
 // A Span is a figure with its interval.

@@ -27,15 +27,16 @@ func newCaches() (c caches, err error) {
 
 // A digest is the part of a verdict that a history needs. A history has many of them.
 type digest struct {
-	Outcome     gates.Outcome        `json:"outcome"`
-	Reason      gates.Reason         `json:"reason"`
-	Provenance  gates.Provenance     `json:"provenance"`
-	Device      gates.Device         `json:"device"`
-	Weighted    *gates.WeightedSpeed `json:"weighted"`
-	Comparisons []gates.Comparison   `json:"comparisons"`
-	Resources   []gates.ResourceRow  `json:"resources"`
-	Rivals      []gates.Rival        `json:"rivals"`
-	Builds      []struct {
+	Outcome      gates.Outcome        `json:"outcome"`
+	Reason       gates.Reason         `json:"reason"`
+	Provenance   gates.Provenance     `json:"provenance"`
+	Device       gates.Device         `json:"device"`
+	Weighted     *gates.WeightedSpeed `json:"weighted"`
+	WeightedWarm *gates.WeightedSpeed `json:"weighted_warm"`
+	Comparisons  []gates.Comparison   `json:"comparisons"`
+	Resources    []gates.ResourceRow  `json:"resources"`
+	Rivals       []gates.Rival        `json:"rivals"`
+	Builds       []struct {
 		Variant string       `json:"variant"`
 		Parts   []gates.Part `json:"parts"`
 	} `json:"builds"`
@@ -48,7 +49,7 @@ func (d *digest) step() *gates.Verdict {
 		return nil
 	}
 	v := &gates.Verdict{
-		Outcome: d.Outcome, Reason: d.Reason, Provenance: d.Provenance, Device: d.Device, Weighted: d.Weighted, Comparisons: d.Comparisons, Resources: d.Resources,
+		Outcome: d.Outcome, Reason: d.Reason, Provenance: d.Provenance, Device: d.Device, Weighted: d.Weighted, WeightedWarm: d.WeightedWarm, Comparisons: d.Comparisons, Resources: d.Resources,
 	}
 	for _, b := range d.Builds {
 		v.Builds = append(v.Builds, gates.Build{Variant: b.Variant, Parts: b.Parts})
@@ -85,7 +86,7 @@ func (d *digest) comparison(shape string) *gates.Comparison {
 	if d == nil {
 		return nil
 	}
-	return (&gates.Verdict{Weighted: d.Weighted, Comparisons: d.Comparisons}).ComparisonOf(shape)
+	return (&gates.Verdict{Weighted: d.Weighted, WeightedWarm: d.WeightedWarm, Comparisons: d.Comparisons}).ComparisonOf(shape)
 }
 
 // spread returns the fastest sample of a shape and the 90th percentile.

@@ -85,6 +85,9 @@ func inJSON(t *testing.T, text string, names []string) []mention {
 			if weighted, ok := value["weighted"].(map[string]any); ok {
 				compared(gates.StepLabel, weighted)
 			}
+			if warm, ok := value["weighted_warm"].(map[string]any); ok {
+				compared(gates.WarmStepLabel, warm)
+			}
 			if shape, ok := value["name"].(string); ok && value["kind"] == "time" {
 				for key, kind := range map[string]kindOfFigure{"a": before, "b": median, "ratio": speedup, "lower": lower, "upper": upper} {
 					add(shape, kind, value[key])

@@ -31,7 +31,7 @@ func truthOf(v *gates.Verdict) truth {
 		if c.Candidate != nil {
 			figures[after], figures[median] = c.Candidate.P50, c.Candidate.P50
 		}
-		if c.Shape == gates.StepLabel {
+		if gates.IsStep(c.Shape) {
 			delete(figures, median) // a sum of times is no median
 		}
 		if c.Baseline != nil && c.Candidate != nil {

@@ -3,8 +3,10 @@ package pages_test
 import (
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,15 +72,19 @@ func committed(t *testing.T) map[string][]piece {
 		name := strings.NewReplacer("../../", "", "/", "-", ".json", "").Replace(path)
 		e.Kernel, v.Kernel = name, name
 		all[filepath.Dir(path)] = append(all[filepath.Dir(path)], piece{name, e, v})
-		if strings.HasSuffix(filepath.Dir(path), "sdpa_fp8/evidence/all") && e.Performance != nil {
+		isWarm := strings.HasSuffix(path, "h200/warm.json") // with launches from a warm cache
+		if isWarm || strings.HasSuffix(filepath.Dir(path), "sdpa_fp8/evidence/all") && e.Performance != nil {
 			own := *e
 			own.Kernel, own.Weights = name+"-weighted", &gates.Weights{Launches: map[string]float64{}, Step: 5000}
+			if isWarm {
+				own.Weights.Warm = []string{"mission"}
+			}
 			for i, s := range e.Shapes {
-				if !s.Secret {
+				if !s.Secret && s.Context == "" {
 					own.Weights.Launches[s.Name] = float64(1 + 35*(i%2))
 				}
 			}
-			if v := gates.Judge(weighted, "weighted.yaml", &own); v.Weighted != nil {
+			if v := gates.Judge(weighted, "weighted.yaml", &own); v.Weighted != nil && (v.WeightedWarm != nil) == isWarm {
 				all[filepath.Dir(path)] = append(all[filepath.Dir(path)], piece{own.Kernel, &own, v})
 			}
 		}
@@ -86,6 +92,9 @@ func committed(t *testing.T) map[string][]piece {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(all))...), func(p piece) bool { return p.verdict.WeightedWarm != nil }) {
+		t.Error("no evidence has sums of cold and of warm launches")
 	}
 	return all
 }

@@ -135,8 +135,12 @@ func (s *Server) trends(histories []History, rivals *RivalTable, branch bool) []
 		if !branch {
 			what = "attempts from the oldest to the newest"
 		}
+		of := "launch"
+		if gates.IsStep(t.Shape) {
+			of = "step"
+		}
 		t.Chart = picture(chart.Trend(chart.History{
-			Title: t.Shape, Unit: "µs per launch, logarithmic scale; " + what, Labels: labels, Series: series, Marks: marks, Levels: rivals.fastest(t), Goal: t.goal(),
+			Title: t.Shape, Unit: "µs per " + of + ", logarithmic scale; " + what, Labels: labels, Series: series, Marks: marks, Levels: rivals.fastest(t), Goal: t.goal(),
 		}))
 	}
 	return list

@@ -121,23 +121,28 @@ func TestHistoryOfSteps(t *testing.T) {
 		}
 		v.Weighted = &gates.WeightedSpeed{
 			Role: gates.RoleTarget, Goal: "weighted speedup >= +3%", Status: gates.Passed, Baseline: micros * 1.2, Candidate: micros, Speedup: gates.Estimate{Value: 0.2},
-			Contexts: []policy.Context{policy.Cold, policy.Warm},
 		}
+		warm := *v.Weighted
+		warm.Context, warm.Baseline, warm.Candidate = policy.Warm, micros*0.6, micros/2
+		v.WeightedWarm = &warm
 		s := w.open(change.ID{Kind: change.Push, Repo: 1, SHA: fmt.Sprintf("%08x%032x", 0xabc0000+i, i)}, "org/kernels", "", "sdpa")
 		last = w.finish(s, e, v)
 	}
 	w.settle()
 	site := w.site(pages.Everybody{}).URL
-	if _, body := w.get(site + "/runs/" + last); !strings.Contains(body, "from a cold and from a warm cache") {
-		t.Errorf("the page of a run does not say where the launches began:\n%s", body)
+	if _, body := w.get(site + "/runs/" + last); !strings.Contains(body, ">"+gates.WarmStepLabel+"<") || !strings.Contains(body, "met by both sums") {
+		t.Errorf("the page of a run does not have both sums:\n%s", body)
 	}
 	var p struct{ History []pages.History }
 	_, body := w.get(site + "/api/v1/kernels/org/kernels/kernels/sdpa")
 	w.no(json.Unmarshal([]byte(body), &p))
+	if h := p.History[1]; h.Shape != gates.WarmStepLabel || h.Points[1].P50 != 25 {
+		t.Errorf("the second history is %+v", h)
+	}
 	if h := p.History[0]; h.Shape != gates.StepLabel || len(h.Points) != 2 || h.Points[1].P50 != 50 || h.Factor < 1.43 || h.Factor > 1.45 || h.Next == nil || *h.Next > 48.6 {
 		t.Errorf("the first history is %+v", h)
 	}
-	if _, body := w.get(site + "/kernels/org/kernels/kernels/sdpa"); !strings.Contains(body, gates.StepLabel) {
+	if _, body := w.get(site + "/kernels/org/kernels/kernels/sdpa"); !strings.Contains(body, "µs per step") {
 		t.Errorf("the page does not show it:\n%s", body)
 	}
 }

@@ -99,7 +99,7 @@ func summary(v *gates.Verdict) string {
 
 // labelled is the name of a row: that of a shape between backticks.
 func labelled(c gates.Comparison) string {
-	if c.Shape == gates.StepLabel {
+	if gates.IsStep(c.Shape) {
 		return c.Shape
 	}
 	return quoted(c.Label())

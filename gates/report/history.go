@@ -40,8 +40,12 @@ func history(kernel string, verdicts []*gates.Verdict, lessons map[string]string
 			blocks = append(blocks, heading{3, cell("What did not work")}, bullets{failed})
 		}
 	}
+	times, on := "", "the target shape"
+	if slices.ContainsFunc(steps, func(s Step) bool { return s.Target != nil && gates.IsStep(s.Target.Shape) }) {
+		times, on = " Those of all launches of a step are sums of launches × time.", "what must gain"
+	}
 	return append(blocks, paragraph{cell(
-		"Times are the geometric mean of the medians on each kind of input; that of a candidate is its baseline's divided by the speedup. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant, on the target shape.")})
+		"Times are the geometric mean of the medians on each kind of input; that of a candidate is its baseline's divided by the speedup." + times + " A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant, on " + on + ".")})
 }
 
 // A Step is one variant or commit against the one before it.

@@ -14,16 +14,26 @@ const maxTerms = 4
 // WeightedWords says what the change saves of a step, and what that means for the step as a whole; "" where the manifest has no
 // weights or the times are no comparison.
 func WeightedWords(v *gates.Verdict) string {
-	w := v.Weighted
-	if w == nil || v.Outcome != gates.Pass && v.Outcome != gates.Defer || !number.Finite(w.Speedup.Value) {
+	if v.Outcome != gates.Pass && v.Outcome != gates.Defer {
 		return ""
 	}
-	var b strings.Builder
-	from := ""
-	if len(w.Contexts) > 1 {
-		from = ", from a cold and from a warm cache"
+	var said []string
+	unmatched := 0.0
+	for _, w := range v.Sums() {
+		if number.Finite(w.Speedup.Value) {
+			said, unmatched = append(said, sumWords(w, len(said) == 0)), w.Unmatched
+		}
 	}
-	fmt.Fprintf(&b, "%s (%s%s): ", capital(gates.StepLabel), terms(w), from)
+	if unmatched > 0 && len(said) > 0 {
+		said = append(said, amountOfLaunches(unmatched)+" launches per step are at sizes that no shape has, and are not counted.")
+	}
+	return strings.Join(said, " ")
+}
+
+// sumWords is the sentences about one sum. What holds for both is said with the first.
+func sumWords(w *gates.WeightedSpeed, first bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s): ", capital(w.Comparison().Shape), terms(w))
 	if w.Role == gates.RoleInfo {
 		fmt.Fprintf(&b, "%s, %s", number.FromTo(w.Baseline, w.Candidate), w.Speedup.Gain())
 		if s := w.Speedup.Interval(); s != "" {
@@ -33,16 +43,17 @@ func WeightedWords(v *gates.Verdict) string {
 	}
 	b.WriteString(savedWords(w.Saved))
 	if s := w.Step; s != nil {
-		fmt.Fprintf(&b, ". The kernel takes %s of a step of %s in the trace, so the step as a whole gains %s", number.Share(s.Share), number.Time(s.Micros), s.Speedup.Gain())
+		if first {
+			fmt.Fprintf(&b, ". The kernel takes %s of a step of %s in the trace, so the step as a whole gains %s", number.Share(s.Share), number.Time(s.Micros), s.Speedup.Gain())
+		} else {
+			fmt.Fprintf(&b, ", and the step as a whole gains %s", s.Speedup.Gain())
+		}
 		if interval := s.Speedup.Interval(); interval != "" {
 			b.WriteString(" " + interval)
 		}
-		if s.Most > 0 {
+		if first && s.Most > 0 {
 			fmt.Fprintf(&b, "; if the kernel took no time, it would gain %s", number.Gain(s.Most, nil, nil))
 		}
-	}
-	if w.Unmatched > 0 {
-		fmt.Fprintf(&b, ". %s launches per step are at sizes that no shape has, and are not counted", amountOfLaunches(w.Unmatched))
 	}
 	return b.String() + "."
 }

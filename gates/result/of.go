@@ -25,9 +25,7 @@ func Of(v *gates.Verdict, e *gates.Evidence) *Result {
 	if v.Device.Name != "" {
 		r.Device = &Device{Kind: v.Device.Kind, Name: v.Device.Name, Arch: v.Device.Arch}
 	}
-	if v.Weighted != nil {
-		r.Weighted = weightedOf(v.Weighted)
-	}
+	r.Weighted, r.WeightedWarm = weightedOf(v.Weighted), weightedOf(v.WeightedWarm)
 	for _, c := range v.Comparisons {
 		r.Shapes = append(r.Shapes, shapeOf(c))
 	}
@@ -56,6 +54,9 @@ func shapeOf(c gates.Comparison) Shape {
 }
 
 func weightedOf(w *gates.WeightedSpeed) *Weighted {
+	if w == nil {
+		return nil
+	}
 	r := &Weighted{Role: w.Role, Status: w.Status, Goal: w.Goal, Baseline: &w.Baseline, Candidate: &w.Candidate, Saved: &w.Saved.Value}
 	r.Speedup = &Speedup{Low: w.Speedup.Lower, Mid: w.Speedup.Value, High: w.Speedup.Upper}
 	if s := w.Step; s != nil {
@@ -63,6 +64,11 @@ func weightedOf(w *gates.WeightedSpeed) *Weighted {
 		r.Step = &Speedup{Low: s.Speedup.Lower, Mid: s.Speedup.Value, High: s.Speedup.Upper}
 	}
 	return r
+}
+
+// sums is all launches of a step, cold and warm.
+func (r *Result) sums() []*Weighted {
+	return slices.DeleteFunc([]*Weighted{r.Weighted, r.WeightedWarm}, func(w *Weighted) bool { return w == nil })
 }
 
 // failures lists what did not meet the policy, in the order of the gates. A gate that failed without

@@ -22,7 +22,7 @@ func Probed(v *gates.Verdict, e *gates.Evidence) *Result {
 			s.Speedup = inSteps(s.Speedup)
 		}
 	}
-	if w := r.Weighted; w != nil {
+	for _, w := range r.sums() {
 		w.Baseline, w.Candidate, w.Saved, w.Share, w.Step = TwoDigits(w.Baseline), TwoDigits(w.Candidate), nil, nil, nil
 		w.Speedup = inSteps(w.Speedup)
 	}

@@ -50,14 +50,15 @@ type Result struct {
 
 	OtherDevices []OtherDevice `json:"other_devices,omitempty" doc:"Devices of the policy that this result says nothing about. The change has to pass on each that blocks."`
 
-	Weighted *Weighted `json:"weighted,omitempty" doc:"All launches of a step together, where the manifest has weights."`
-	Shapes   []Shape   `json:"shapes,omitempty" doc:"Times and speedup by shape."`
-	Failures []Failure `json:"failures,omitempty" doc:"What did not meet the policy, by gate and shape."`
-	ToPass   []string  `json:"to_pass,omitempty" doc:"What would make it pass, in sentences."`
-	Code     string    `json:"machine_code,omitempty" doc:"Hash of the candidate's machine code."`
-	Evidence string    `json:"evidence,omitempty" doc:"Path or address of the evidence behind the verdict."`
-	Replay   string    `json:"replay,omitempty" doc:"Command that repeats the run."`
-	Budget   *Budget   `json:"budget,omitempty" doc:"What is left for claims."`
+	Weighted     *Weighted `json:"weighted,omitempty" doc:"All launches of a step together, where the manifest has weights."`
+	WeightedWarm *Weighted `json:"weighted_warm,omitempty" doc:"The same with warm launches of the shapes that the weights call warm. A goal must be met by both."`
+	Shapes       []Shape   `json:"shapes,omitempty" doc:"Times and speedup by shape."`
+	Failures     []Failure `json:"failures,omitempty" doc:"What did not meet the policy, by gate and shape."`
+	ToPass       []string  `json:"to_pass,omitempty" doc:"What would make it pass, in sentences."`
+	Code         string    `json:"machine_code,omitempty" doc:"Hash of the candidate's machine code."`
+	Evidence     string    `json:"evidence,omitempty" doc:"Path or address of the evidence behind the verdict."`
+	Replay       string    `json:"replay,omitempty" doc:"Command that repeats the run."`
+	Budget       *Budget   `json:"budget,omitempty" doc:"What is left for claims."`
 }
 
 // An OtherDevice is a device of the policy that has a verdict of its own.
@@ -91,7 +92,7 @@ type Weighted struct {
 	Role      gates.Role   `json:"role" doc:"target: must gain. guard: must not lose. info: decides nothing."`
 	Status    gates.Status `json:"status,omitempty" doc:"Whether the sum meets its goal. Absent for info."`
 	Goal      string       `json:"goal,omitempty" doc:"What the policy asks, as it is written there."`
-	Speedup   *Speedup     `json:"speedup,omitempty" doc:"Baseline/candidate - 1 of the sums. With warm shapes: of the smaller of the cold and the warm speedup, in an interval that reaches over both."`
+	Speedup   *Speedup     `json:"speedup,omitempty" doc:"Baseline/candidate - 1 of the sums."`
 	Baseline  *float64     `json:"baseline_us,omitempty" doc:"Time of the baseline per step in microseconds."`
 	Candidate *float64     `json:"candidate_us,omitempty" doc:"Time of the candidate per step in microseconds."`
 	Saved     *float64     `json:"saved_us,omitempty" doc:"Microseconds per step that the candidate saves."`

@@ -18,8 +18,15 @@ func (r *Result) Text() string {
 	fmt.Fprintf(&b, ": %s\n", r.Summary)
 	if len(r.Shapes) > 0 {
 		b.WriteString("\n| shape | role | status | baseline µs | candidate µs | speedup |\n| --- | --- | --- | ---: | ---: | ---: |\n")
-		if w := r.Weighted; w != nil && w.Role != gates.RoleInfo {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", gates.StepLabel, w.Role, w.Status, short(w.Baseline), short(w.Candidate), number.Gain(w.Speedup.Mid, w.Speedup.Low, w.Speedup.High))
+		for _, w := range r.sums() {
+			if w.Role == gates.RoleInfo {
+				continue
+			}
+			label := gates.StepLabel
+			if w == r.WeightedWarm {
+				label = gates.WarmStepLabel
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", label, w.Role, w.Status, short(w.Baseline), short(w.Candidate), number.Gain(w.Speedup.Mid, w.Speedup.Low, w.Speedup.High))
 		}
 		for _, s := range r.Shapes {
 			speedup := ""
