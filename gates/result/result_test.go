@@ -212,3 +212,33 @@ func TestProbeIsRounded(t *testing.T) {
 		}
 	}
 }
+
+// Both sums over the launches of a step are in a result, and a probe rounds both.
+func TestSumsOfSteps(t *testing.T) {
+	v, e := judged(t, "stage1.json", nil)
+	cold := gates.WeightedSpeed{
+		Role: gates.RoleTarget, Status: gates.Passed, Baseline: 64.123, Candidate: 60.456, Speedup: gates.Estimate{Value: 0.0612, Lower: new(0.0551), Upper: new(0.0701)},
+		Saved: gates.Span{Value: 3.667}, Step: &gates.WholeStep{Share: 0.2, Speedup: gates.Estimate{Value: 0.012}},
+	}
+	warm := cold
+	warm.Context, warm.Baseline, warm.Speedup.Value = policy.Warm, 28.789, 0.0333
+	v.Weighted, v.WeightedWarm = &cold, &warm
+	r := Of(v, e)
+	if len(r.sums()) != 2 || *r.Weighted.Baseline != 64.123 || *r.WeightedWarm.Baseline != 28.789 || *r.WeightedWarm.Saved != 3.667 {
+		t.Errorf("the sums are %+v and %+v", r.Weighted, r.WeightedWarm)
+	}
+	for _, row := range []string{"\n| all launches of a step | target | pass | 64.12 |", "\n| all launches of a step, warm | target | pass | 28.79 |"} {
+		if !strings.Contains(r.Text(), row) {
+			t.Errorf("the text lacks %q:\n%s", row, r.Text())
+		}
+	}
+	for _, w := range Probed(v, e).sums() {
+		if *w.Baseline != 64 && *w.Baseline != 29 || w.Saved != nil || w.Step != nil || w.Speedup.Mid != 0.05 {
+			t.Errorf("a probe shows %+v with %+v", w, w.Speedup)
+		}
+	}
+	v.Weighted.Role, v.WeightedWarm = gates.RoleInfo, nil
+	if r := Of(v, e); len(r.sums()) != 1 || strings.Contains(r.Text(), gates.StepLabel) {
+		t.Errorf("a sum for information is in the table:\n%s", r.Text())
+	}
+}
