@@ -35,6 +35,15 @@ table = kernelgate._result(
     "PASS",
 )
 assert table.passed and "&lt;faster&gt;" in table._repr_html_() and "<td>+20.0% [+10.0%, +30.0%]</td>" in table._repr_html_(), table._repr_html_()
+steps = kernelgate._result(
+    {
+        "kernel": "k", "outcome": "PASS", "summary": "faster",
+        "weighted": {"role": "info", "baseline_us": 64.0},
+        "weighted_warm": {"role": "target", "status": "pass", "baseline_us": 28.0, "speedup": {"mid": 0.1}, "saved_us": 2.5},
+    },
+    "PASS",
+)
+assert [s.shape for s in steps.sums] == ["all launches of a step, warm"] and "<td>28</td><td></td><td>+10.0%</td>" in steps._repr_html_(), steps._repr_html_()
 
 for wrong, says in (
     (lambda: client.check("sdpa_cpu", files={"reference.c": "x"}), "cannot be changed"),

@@ -71,13 +71,18 @@ class Failure:
 
 @dataclass(frozen=True)
 class Result:
-    """A verdict. ``raw`` is the JSON as the server sent it, with keys that this client does not know."""
+    """A verdict.
+
+    ``sums`` is all launches of a step of the program, where the policy asks about them. ``raw`` is the JSON as
+    the server sent it, with keys that this client does not know.
+    """
 
     kernel: str
     verdict: str
     reason: str
     summary: str
     text: str = field(repr=False)
+    sums: List[Shape] = field(repr=False)
     shapes: List[Shape] = field(repr=False)
     failures: List[Failure] = field(repr=False)
     to_pass: List[str] = field(repr=False)
@@ -92,7 +97,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(s)) + "</tr>" for s in self.shapes
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(s)) + "</tr>" for s in self.sums + self.shapes
         )
         head = "".join(f"<th>{h}</th>" for h in ("shape", "role", "status", "baseline µs", "candidate µs", "speedup"))
         table = f"<table><tr>{head}</tr>{rows}</table>" if rows else ""
@@ -227,20 +232,26 @@ def _known(kind: Any, data: Mapping[str, Any]) -> Dict[str, Any]:
     return {key: value for key, value in data.items() if key in kind.__dataclass_fields__}
 
 
+def _row(data: Mapping[str, Any]) -> Shape:
+    values = _known(Shape, data)
+    if "speedup" in values:
+        values["speedup"] = Speedup(**_known(Speedup, values["speedup"]))
+    return Shape(**values)
+
+
+_SUMS = {"weighted": "all launches of a step", "weighted_warm": "all launches of a step, warm"}
+
+
 def _result(raw: Dict[str, Any], text: str) -> Result:
-    shapes = []
-    for s in raw.get("shapes", []):
-        values = _known(Shape, s)
-        if "speedup" in values:
-            values["speedup"] = Speedup(**_known(Speedup, values["speedup"]))
-        shapes.append(Shape(**values))
+    sums = [{"status": "", **raw[key], "shape": label} for key, label in _SUMS.items() if key in raw]
     return Result(
         kernel=raw["kernel"],
         verdict=raw["outcome"],
         reason=raw.get("reason", ""),
         summary=raw["summary"],
         text=text,
-        shapes=shapes,
+        sums=[_row(s) for s in sums if s["role"] != "info"],
+        shapes=[_row(s) for s in raw.get("shapes", [])],
         failures=[Failure(**_known(Failure, f)) for f in raw.get("failures", [])],
         to_pass=raw.get("to_pass", []),
         raw=raw,
