@@ -1,11 +1,13 @@
 package browser
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -45,6 +47,23 @@ func TestFinds(t *testing.T) {
 	if without := tab.Text("body"); without+"scripts" != with {
 		t.Errorf("with scripts it ends with %.20q, without %.20q", with[max(0, len(with)-20):], without[max(0, len(without)-20):])
 	}
+}
+
+// TestUntil checks that a page may be replaced at any moment while something is waited for.
+func TestUntil(t *testing.T) {
+	var loads atomic.Int32
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if n := loads.Add(1); n < 30 {
+			_, _ = fmt.Fprintf(w, `<!doctype html><title>x</title>%d<script>setTimeout(() => location.reload(), %d)</script>`, n, n%7)
+			return
+		}
+		_, _ = w.Write([]byte("<!doctype html><title>x</title>the last page"))
+	}))
+	t.Cleanup(site.Close)
+	tab := Open(t).Tab(Look{Width: 320})
+	tab.Go(site.URL)
+	tab.Until(`document.body.innerText.includes("the last page")`)
 }
 
 // TestFetchSaysWhatToDo checks that the script says what to do if there is no browser.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,13 +112,18 @@ func (t *Tab) Until(expression string) {
 	var err error
 	for begun := time.Now(); time.Since(begun) < patience; {
 		_, err = chromedp.Run(t.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingMutation(), chromedp.WithPollingTimeout(patience)))
-		if err == nil || !strings.Contains(err.Error(), "navigated") {
+		if err == nil || !leftPage(err) {
 			break
 		}
 	}
 	if err != nil {
 		t.Fatalf("waiting for %s: %v; the page says\n%s", expression, err, t.Text("body"))
 	}
+}
+
+// leftPage reports whether an expression could not be evaluated because the page was replaced by another.
+func leftPage(err error) bool {
+	return slices.ContainsFunc([]string{"navigated", "Cannot find context", "context was destroyed"}, func(says string) bool { return strings.Contains(err.Error(), says) })
 }
 
 // Text returns the visible text of an element.
