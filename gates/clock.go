@@ -8,16 +8,45 @@ import (
 	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// fineClockStep is the largest step of a clock, as a share of the faster side's median, that does not matter. With
+// fineClockStep is the largest step of a clock, as a share of a time, that does not matter. With
 // a coarser clock all samples of a side may read the same, and a difference of half a step looks like
-// no difference, or like a whole step without noise. Up to maxClockStep the intervals are wider
-// instead: see rounding.
+// no difference, or like a whole step without noise. The intervals are wider then: see rounding.
+// Where the step is more than maxClockStep of the samples, the runner takes too few launches a sample. It
+// cannot foresee a much faster candidate, so of a single side the step may be as large as mostRounding.
 const (
 	fineClockStep = 0.005
 	maxClockStep  = 0.02
+	mostRounding  = 0.5
 )
 
-// clockStep is the step of the clock behind a series as a share of the faster side's median, as far as the samples
+// A clockShare is the step of the clock in one round: as a share of the median of all samples, and of
+// the smallest median of a side on one kind of input.
+type clockShare struct{ all, most float64 }
+
+// clockShareOf finds the share of a series. A block of samples has one kind of input.
+func clockShareOf(s *Series, kind func(block int) int) clockShare {
+	step := clockStep(s)
+	if step == 0 {
+		return clockShare{}
+	}
+	times := map[[2]int][]float64{}
+	at := 0
+	for block, letters := range strings.Fields(s.Order) {
+		for _, letter := range letters {
+			key := [2]int{int(letter), kind(block)}
+			times[key] = append(times[key], s.Nanos[at])
+			at++
+		}
+	}
+	fastest := math.Inf(1)
+	for _, of := range times {
+		fastest = min(fastest, middle(of))
+	}
+	all := middle(slices.Clone(s.Nanos))
+	return clockShare{step, step * all / fastest}
+}
+
+// clockStep is the step of the clock behind a series as a share of the median, as far as the samples
 // show it: the greatest step that all differences of the times are multiples of. It is 0 where the
 // step is too fine to matter. The clock ticks over whole samples, so times are multiplied by the
 // batch.
@@ -44,7 +73,6 @@ func clockStep(s *Series) float64 {
 			return 0
 		}
 	}
-	faster := s.fasterMedian(times)
 	slices.Sort(times)
 	places, nearest := 1, math.Inf(1)
 	for i := 1; i < len(times); i++ {
@@ -56,26 +84,7 @@ func clockStep(s *Series) float64 {
 	if places < 3 || nearest > 1.5*step {
 		return 0
 	}
-	return step / faster
-}
-
-// fasterMedian is the smallest of the medians of the sides.
-func (s *Series) fasterMedian(times []float64) float64 {
-	sides := map[rune][]float64{}
-	for i, side := range []rune(strings.ReplaceAll(s.Order, " ", "")) {
-		if i < len(times) {
-			sides[side] = append(sides[side], times[i])
-		}
-	}
-	if len(sides) == 0 {
-		sides[SideBaseline] = slices.Clone(times)
-	}
-	faster := math.Inf(1)
-	for _, of := range sides {
-		slices.Sort(of)
-		faster = min(faster, of[len(of)/2])
-	}
-	return faster
+	return step / times[len(times)/2]
 }
 
 // commonStep is the greatest common step of two lengths by Euclid's algorithm. A length within the
@@ -94,29 +103,40 @@ func commonStep(a, b, noise float64) float64 {
 	return a
 }
 
-// clockStep is the step of the clock as a share of the shape's samples. The median over the rounds
-// decides, so that a single odd round does not.
-func (s *shapeComparison) clockStep() float64 {
-	steps := slices.Sorted(slices.Values(s.samples.steps))
-	if len(steps) == 0 {
-		return 0
+// clockShare is the step of the clock for the shape. The median over the rounds decides, so that a single
+// odd round does not.
+func (s *shapeComparison) clockShare() clockShare {
+	if len(s.samples.steps) == 0 {
+		return clockShare{}
 	}
-	return steps[len(steps)/2]
+	var all, most []float64
+	for _, c := range s.samples.steps {
+		all, most = append(all, c.all), append(most, c.most)
+	}
+	return clockShare{middle(all), middle(most)}
+}
+
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 // rounding is how far a coarse clock may put a ratio off, on the log scale: each of the two times is off
 // by less than a step, and in the same direction if the clock's ticks are where launches begin.
 func (s *shapeComparison) rounding() float64 {
-	if step := s.clockStep(); step > fineClockStep {
-		return -math.Log1p(-min(step, maxClockStep))
+	if most := s.clockShare().most; most > fineClockStep {
+		return -math.Log1p(-min(most, mostRounding))
 	}
 	return 0
 }
 
 // coarseClock is why the clock is not fit for the shape, or nil.
 func (s *shapeComparison) coarseClock() facts.Fact {
-	if step := s.clockStep(); step > maxClockStep {
-		return facts.CoarseClock{Shape: s.shape.Label(), Step: step, Most: maxClockStep}
+	switch c := s.clockShare(); {
+	case c.all > maxClockStep:
+		return facts.CoarseClock{Shape: s.shape.Label(), Step: c.all, Most: maxClockStep}
+	case c.most > mostRounding:
+		return facts.CoarseClock{Shape: s.shape.Label(), Step: c.most, Most: mostRounding}
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func TestWeightedContext(t *testing.T) {
 	}{
 		{"{weighted: '>= +50%'}", nil, []stepShape{cold, small}, Pass, "mission small", 64, RoleTarget, ""},
 		{"{weighted: '>= +10%'}", []string{"mission"}, both, Pass, "mission mission:warm small", 64, RoleTarget, ""},
-		{"{weighted: '>= +50%'}", []string{"mission"}, both, Defer, "mission mission:warm small", 64, RoleTarget, "all launches of a step, warm"},
+		{"{weighted: '>= +50%'}", []string{"mission"}, both, Defer, "mission mission:warm small", 64, RoleTarget, "all launches of a warm step"},
 		{"{weighted: '>= +10%'}", []string{"mission"}, []stepShape{{"mission", 3, 20, 1.02, 0}, warm, small}, Defer, "mission mission:warm small", 64, RoleTarget, "on all launches of a step "},
 		{"{weighted: '>= +10%'}", []string{"mission"}, []stepShape{cold, small}, Defer, "mission mission:warm small", 0, "", "mission:warm"},
 		{"{shapes: [mission], speedup: '>= +50%'}", []string{"mission"}, []stepShape{cold, small}, Pass, "mission small", 64, RoleInfo, ""},
@@ -161,7 +161,7 @@ func TestWeightedContext(t *testing.T) {
 		if c.baseline == 0 {
 			continue
 		}
-		if step := "together, from a warm cache, to ≤"; strings.Contains(c.failed, ", warm") != strings.Contains(strings.Join(v.ToPass, "\n"), step) {
+		if step := "bring all launches of a warm step together to ≤"; strings.Contains(c.failed, "warm step") != strings.Contains(strings.Join(v.ToPass, "\n"), step) {
 			t.Errorf("%s: to pass: %q", c.target, v.ToPass)
 		}
 		w, warm := v.Weighted, v.WeightedWarm
@@ -173,7 +173,7 @@ func TestWeightedContext(t *testing.T) {
 			t.Errorf("%s, warm: %+v", c.target, warm)
 		}
 		failed := map[bool]Status{true: Failed, false: Passed}
-		if warm != nil && (w.Status != failed[strings.HasSuffix(c.failed, "step ")] || warm.Status != failed[strings.HasSuffix(c.failed, "warm")]) {
+		if warm != nil && (w.Status != failed[strings.HasSuffix(c.failed, "a step ")] || warm.Status != failed[strings.HasSuffix(c.failed, "warm step")]) {
 			t.Errorf("%s: cold %s and warm %s: %s", c.target, w.Status, warm.Status, v.Summary)
 		}
 	}

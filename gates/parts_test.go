@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -148,9 +149,22 @@ func TestMiddleStepOfTheClock(t *testing.T) {
 	}{
 		{nil, false}, {[]float64{0.021}, true}, {[]float64{0.02}, false}, {[]float64{0.021, 0, 0}, false}, {[]float64{0.021, 0, 0.021, 0, 0.021, 0}, true}, {[]float64{0.021, 0, 0, 0, 0.021, 0}, false},
 	} {
-		s := &shapeComparison{samples: &samples{steps: c.steps}}
+		s := &shapeComparison{samples: &samples{}}
+		for _, step := range c.steps {
+			s.samples.steps = append(s.samples.steps, clockShare{step, step})
+		}
 		if got := s.coarseClock(); (got != nil) != c.want {
 			t.Errorf("%v: %q", c.steps, got)
+		}
+	}
+}
+
+// A side may be much faster than the other, up to a step of half of its time.
+func TestStepOfTheFasterSide(t *testing.T) {
+	for most, want := range map[float64]bool{0.03: false, 0.5: false, 0.51: true} {
+		s := &shapeComparison{samples: &samples{steps: []clockShare{{0.003, most}}}}
+		if got := s.coarseClock(); (got != nil) != want || math.Abs(s.rounding()+math.Log1p(-min(most, 0.5))) > 1e-12 {
+			t.Errorf("%v: %q, off by %v", most, got, s.rounding())
 		}
 	}
 }

@@ -26,8 +26,8 @@ type samples struct {
 	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
 	pairs               int
 	cold                bool
-	fresh               bool      // every launch had new inputs, drawn by a judge that shares nothing with the sides
-	steps               []float64 // of the clock, as a share of the median, one for each round
+	fresh               bool         // every launch had new inputs, drawn by a judge that shares nothing with the sides
+	steps               []clockShare // of the clock, one for each round
 }
 
 // A timedSample is times in microseconds, each with its kind of input.
@@ -253,7 +253,7 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 		}
 		appendRound(&s.solo, alone)
 	}
-	s.steps = append(s.steps, clockStep(series))
+	s.steps = append(s.steps, clockShareOf(series, func(block int) int { return s.strata.kind(series, block) }))
 }
 
 // disturbed marks the samples that were disturbed from outside. An index that is named twice is one

@@ -178,7 +178,7 @@ type GateResult struct {
 	Steps []facts.Advice `json:"-"` // behind ToPass
 }
 
-// ComparisonOf is the comparison of a shape, or of StepLabel; nil where nothing was timed on it, and for a nil
+// ComparisonOf is the comparison of a shape, or of one of the sums over a step; nil where nothing was timed on it, and for a nil
 // verdict.
 func (v *Verdict) ComparisonOf(shape string) *Comparison {
 	if v == nil {

@@ -21,7 +21,7 @@ import (
 // What sentences and tables call the sums.
 const (
 	StepLabel     = "all launches of a step"
-	WarmStepLabel = StepLabel + ", warm"
+	WarmStepLabel = "all launches of a warm step"
 )
 
 // IsStep reports whether the label of a row is that of a sum, and not the name of a shape.
@@ -187,14 +187,15 @@ func (w *weightedSum) speed(draws *stats.ResamplePlan) *stats.Distribution {
 // bias is how far the sum may be off for the whole run. The offsets of the shapes may all point in one
 // direction, so they add up.
 func (w *weightedSum) bias() stats.RunBias {
-	bias := stats.RunBias{}
+	bias, shares := stats.RunBias{}, w.candidateShares()
 	for i, t := range w.terms {
 		if t.same {
 			continue
 		}
 		own := t.runBias()
-		bias.Scale += w.share(i) * own.Scale
-		bias.Most += w.share(i) * own.Most
+		part := max(w.share(i), shares[i])
+		bias.Scale += part * own.Scale
+		bias.Most += part * own.Most
 		if bias.Dof == 0 || own.Dof < bias.Dof {
 			bias.Dof = own.Dof
 		}
@@ -205,6 +206,27 @@ func (w *weightedSum) bias() stats.RunBias {
 // share is the part of the baseline's time that a term has.
 func (w *weightedSum) share(i int) float64 {
 	return w.terms[i].launches * w.terms[i].micros / w.baseline
+}
+
+// candidateShares is the parts of the candidate's time: an error in the ratio of a term counts so much.
+func (w *weightedSum) candidateShares() []float64 {
+	shares, all := make([]float64, len(w.terms)), 0.0
+	for i, t := range w.terms {
+		shares[i] = t.launches * t.candidateMicros()
+		all += shares[i]
+	}
+	for i := range shares {
+		shares[i] /= all
+	}
+	return shares
+}
+
+// candidateMicros is the candidate's time of one launch.
+func (t term) candidateMicros() float64 {
+	if ratios := slices.Concat(t.samples.ratios.Rounds...); !t.same && len(ratios) > 0 {
+		return t.micros / stats.Describe(ratios).P50
+	}
+	return t.micros
 }
 
 // byRound is the sum's ratio in each round, over all inputs and for each kind of them.
@@ -423,11 +445,9 @@ func (s *shapeComparison) weightedSpeed(e *Evidence) *WeightedSpeed {
 	w.Candidate, w.Saved = round(s.sum.baseline/(1+w.Speedup.Value)), saved(s.sum.baseline, w.Speedup)
 	w.Step = e.Weights.wholeStep(s.sum.baseline, w.Speedup)
 	for i, t := range s.sum.terms {
-		shape := WeightedShape{Shape: t.shape.Name, Launches: round(t.launches), Baseline: round(t.micros), Candidate: round(t.micros), Share: round(s.sum.share(i))}
-		if ratios := slices.Concat(t.samples.ratios.Rounds...); !t.same && len(ratios) > 0 {
-			shape.Candidate = round(t.micros / stats.Describe(ratios).P50)
-		}
-		w.Shapes = append(w.Shapes, shape)
+		w.Shapes = append(w.Shapes, WeightedShape{
+			Shape: t.shape.Name, Launches: round(t.launches), Baseline: round(t.micros), Candidate: round(t.candidateMicros()), Share: round(s.sum.share(i)),
+		})
 	}
 	if math.IsInf(w.Candidate, 0) {
 		return nil

@@ -302,3 +302,29 @@ func TestWeightedPower(t *testing.T) {
 		t.Errorf("%d of 40 runs with +10 %% pass +3 %%", passed)
 	}
 }
+
+// A coarse clock of a light shape counts by the candidate's time, of which the light shape may be most.
+func TestWeightedRounding(t *testing.T) {
+	const tick = 1900 // nanoseconds
+	for at := range 80 {
+		light := 96 + 0.11*float64(at)
+		rng := rand.New(rand.NewPCG(uint64(at), 1))
+		s := step{
+			pairs: 60, noise: simulate.Noise{Within: 0.0005, Between: 0.00005},
+			shapes: []stepShape{{name: "mission", launches: 1, micros: 900, ratio: 40}, {name: "small", launches: 1, micros: light, ratio: 1.004}},
+			alter: func(shape string, nanos []float64) {
+				for i := range nanos {
+					if shape == "small" {
+						nanos[i] = tick * (math.Floor(nanos[i]/tick) + float64(max(0, rng.IntN(40)-37)))
+					}
+				}
+			},
+		}
+		e := s.evidence()
+		s.measure(e, rng, 6)
+		p := performancePolicy(t, fmt.Sprintf("{target: {weighted: '>= +%.4f%%'}, guard: {speedup: '>= -9%%'}, secret_shape: false}", 100*(1.001*s.truth()-1)))
+		if v := NewSimulator().Judge(p, e); v.Outcome != Defer {
+			t.Errorf("%.2f µs: %s: %s", light, v.Outcome, v.Summary)
+		}
+	}
+}

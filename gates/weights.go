@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -154,7 +155,8 @@ func (v *Verdict) Sums() []*WeightedSpeed {
 	return slices.DeleteFunc([]*WeightedSpeed{v.Weighted, v.WeightedWarm}, func(w *WeightedSpeed) bool { return w == nil })
 }
 
-// Judged is what the policy asks a speed of: all launches of a step first, where it asks about them, and the shapes.
+// Judged is what the policy asks a speed of: all launches of a step first, where it asks about them, and the shapes. Of two sums
+// the one that gained less comes first.
 func (v *Verdict) Judged() []Comparison {
 	var all []Comparison
 	for _, w := range v.Sums() {
@@ -162,6 +164,7 @@ func (v *Verdict) Judged() []Comparison {
 			all = append(all, w.Comparison())
 		}
 	}
+	slices.SortStableFunc(all, func(a, b Comparison) int { return cmp.Compare(a.Speedup.Value, b.Speedup.Value) })
 	return append(all, v.Comparisons...)
 }
 

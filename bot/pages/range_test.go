@@ -120,7 +120,7 @@ func TestHistoryOfSteps(t *testing.T) {
 			v.Comparisons[i].Role = gates.RoleGuard
 		}
 		v.Weighted = &gates.WeightedSpeed{
-			Role: gates.RoleTarget, Goal: "weighted speedup >= +3%", Status: gates.Passed, Baseline: micros * 1.2, Candidate: micros, Speedup: gates.Estimate{Value: 0.2},
+			Role: gates.RoleTarget, Trace: "sha256:0", Shapes: []gates.WeightedShape{{Shape: "mission", Launches: 3, Share: 1}}, Goal: "weighted speedup >= +3%", Status: gates.Passed, Baseline: micros * 1.2, Candidate: micros, Speedup: gates.Estimate{Value: 0.2},
 		}
 		warm := *v.Weighted
 		warm.Context, warm.Baseline, warm.Candidate = policy.Warm, micros*0.6, micros/2
@@ -130,7 +130,7 @@ func TestHistoryOfSteps(t *testing.T) {
 	}
 	w.settle()
 	site := w.site(pages.Everybody{}).URL
-	if _, body := w.get(site + "/runs/" + last); !strings.Contains(body, ">"+gates.WarmStepLabel+"<") || !strings.Contains(body, "met by both sums") {
+	if _, body := w.get(site + "/runs/" + last); !strings.Contains(body, ">"+gates.WarmStepLabel+"<") || !strings.Contains(body, "Warm: 3 × mission (100.0\u00a0% of the time). From a trace, sha256:0. A launch in a program") {
 		t.Errorf("the page of a run does not have both sums:\n%s", body)
 	}
 	var p struct{ History []pages.History }

@@ -42,11 +42,11 @@ type BringStep struct {
 }
 
 func (b BringStep) Step(Reader) string {
-	from := ""
+	step := "step"
 	if b.Warm {
-		from = ", from a warm cache,"
+		step = "warm step"
 	}
-	return fmt.Sprintf("bring all launches of a step together%s to ≤\u00a0%s\u00a0µs", from, number.AtMost(b.Micros))
+	return fmt.Sprintf("bring all launches of a %s together to ≤\u00a0%s\u00a0µs", step, number.AtMost(b.Micros))
 }
 
 // A StepAlone is the weighted speedup in batches and by launches that ran alone.

@@ -68,13 +68,18 @@ func weighted() map[string]*gates.Verdict {
 			warm.Context, warm.Baseline, warm.Candidate = policy.Warm, 490, 478
 			warm.Speedup, warm.Saved = gates.Estimate{Value: 0.0251, Lower: ptr(0.0211), Upper: ptr(0.03)}, gates.Span{Value: 12, Lower: ptr(10.3), Upper: ptr(14.6)}
 			warm.Shapes = []gates.WeightedShape{{Shape: "small:warm", Launches: 36, Baseline: 2.5, Candidate: 2.2, Share: 0.18}, {Shape: "mission", Launches: 1, Baseline: 400, Candidate: 400, Share: 0.82}}
-			warm.Step = &gates.WholeStep{Micros: 2900, Share: 0.2, Speedup: gates.Estimate{Value: 0.0042, Lower: ptr(0.0036), Upper: ptr(0.005)}, Most: 0.25}
+			warm.Step = &gates.WholeStep{Micros: 2900, Share: 0.17, Speedup: gates.Estimate{Value: 0.0042, Lower: ptr(0.0036), Upper: ptr(0.005)}, Most: 0.205}
 			warm.Status, v.WeightedWarm, v.Outcome, v.Reason = gates.Failed, &warm, gates.Defer, gates.ReasonTooSlow
-			v.ToPass = []string{"bring all launches of a step together, from a warm cache, to ≤\u00a0475.7\u00a0µs"}
+			v.ToPass = []string{"bring all launches of a warm step together to ≤\u00a0475.7\u00a0µs"}
 		}
 		if name == "weighted-defer" {
 			v.Weighted.Goal, v.Weighted.Status, v.Outcome, v.Reason = "weighted speedup >= +10%", gates.Failed, gates.Defer, gates.ReasonTooSlow
 			v.ToPass = []string{"bring all launches of a step together to ≤\u00a0527.27\u00a0µs"}
+		}
+		for i, g := range v.Gates {
+			if g.Gate == gates.GatePerformance && v.Outcome == gates.Defer {
+				v.Gates[i].Status = gates.Failed
+			}
 		}
 		all[name] = v
 	}

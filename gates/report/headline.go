@@ -167,6 +167,9 @@ func passed(v *gates.Verdict) string {
 		if lower := c.Speedup.Lower; lower == nil && c.Speedup.Value > 0 || lower != nil && *lower > 0 {
 			said = fmt.Sprintf(" is %s on %s: %s", c.Speedup.Words(goalFigures(c.Goal).shares...), labelled(c), beforeAfter(c))
 		}
+		targets = slices.DeleteFunc(targets, func(other gates.Comparison) bool {
+			return gates.IsStep(c.Shape) && other.Shape != c.Shape && gates.IsStep(other.Shape)
+		})
 		if more := len(targets) - 1; more > 0 {
 			said += fmt.Sprintf(" (and on %s)", number.Plural(more, "more target"))
 		}

@@ -73,9 +73,10 @@ func Steps(verdicts []*gates.Verdict) []Step {
 	var steps []Step
 	for key, v := range latest {
 		s := Step{Verdict: v, Before: key[1], After: key[2]}
-		judged := v.Judged()
-		if i := slices.IndexFunc(judged, func(c gates.Comparison) bool { return c.Role == gates.RoleTarget }); i >= 0 {
-			s.Target = &judged[i]
+		if w := v.Weighted; w != nil && w.Role == gates.RoleTarget { // cold: a factor is of one sum
+			s.Target = new(w.Comparison())
+		} else if i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Role == gates.RoleTarget }); i >= 0 {
+			s.Target = &v.Comparisons[i]
 		}
 		steps = append(steps, s)
 	}

@@ -18,10 +18,11 @@ func WeightedWords(v *gates.Verdict) string {
 		return ""
 	}
 	var said []string
-	unmatched := 0.0
+	unmatched, before := 0.0, (*gates.WholeStep)(nil)
 	for _, w := range v.Sums() {
 		if number.Finite(w.Speedup.Value) {
-			said, unmatched = append(said, sumWords(w, len(said) == 0)), w.Unmatched
+			said, unmatched = append(said, sumWords(w, before)), w.Unmatched
+			before = w.Step
 		}
 	}
 	if unmatched > 0 && len(said) > 0 {
@@ -30,8 +31,8 @@ func WeightedWords(v *gates.Verdict) string {
 	return strings.Join(said, " ")
 }
 
-// sumWords is the sentences about one sum. What holds for both is said with the first.
-func sumWords(w *gates.WeightedSpeed, first bool) string {
+// sumWords is the sentences about one sum. What is the same of the sum before is not said again.
+func sumWords(w *gates.WeightedSpeed, before *gates.WholeStep) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s): ", capital(w.Comparison().Shape), terms(w))
 	if w.Role == gates.RoleInfo {
@@ -43,6 +44,7 @@ func sumWords(w *gates.WeightedSpeed, first bool) string {
 	}
 	b.WriteString(savedWords(w.Saved))
 	if s := w.Step; s != nil {
+		first := before == nil || before.Share != s.Share
 		if first {
 			fmt.Fprintf(&b, ". The kernel takes %s of a step of %s in the trace, so the step as a whole gains %s", number.Share(s.Share), number.Time(s.Micros), s.Speedup.Gain())
 		} else {

@@ -227,7 +227,7 @@ func TestSumsOfSteps(t *testing.T) {
 	if len(r.sums()) != 2 || *r.Weighted.Baseline != 64.123 || *r.WeightedWarm.Baseline != 28.789 || *r.WeightedWarm.Saved != 3.667 {
 		t.Errorf("the sums are %+v and %+v", r.Weighted, r.WeightedWarm)
 	}
-	for _, row := range []string{"\n| all launches of a step | target | pass | 64.12 |", "\n| all launches of a step, warm | target | pass | 28.79 |"} {
+	for _, row := range []string{"\n| all launches of a step | target | pass | 64.12 |", "\n| all launches of a warm step | target | pass | 28.79 |"} {
 		if !strings.Contains(r.Text(), row) {
 			t.Errorf("the text lacks %q:\n%s", row, r.Text())
 		}

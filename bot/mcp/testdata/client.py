@@ -43,7 +43,7 @@ steps = kernelgate._result(
     },
     "PASS",
 )
-assert [s.shape for s in steps.sums] == ["all launches of a step, warm"] and "<td>28</td><td></td><td>+10.0%</td>" in steps._repr_html_(), steps._repr_html_()
+assert [s.shape for s in steps.sums] == ["all launches of a warm step"] and "<td>28</td><td></td><td>+10.0%</td>" in steps._repr_html_(), steps._repr_html_()
 
 for wrong, says in (
     (lambda: client.check("sdpa_cpu", files={"reference.c": "x"}), "cannot be changed"),

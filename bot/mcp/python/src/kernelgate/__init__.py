@@ -239,7 +239,7 @@ def _row(data: Mapping[str, Any]) -> Shape:
     return Shape(**values)
 
 
-_SUMS = {"weighted": "all launches of a step", "weighted_warm": "all launches of a step, warm"}
+_SUMS = {"weighted": "all launches of a step", "weighted_warm": "all launches of a warm step"}
 
 
 def _result(raw: Dict[str, Any], text: str) -> Result:
