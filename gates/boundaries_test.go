@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -96,13 +97,27 @@ func TestRoundsOnTheGoal(t *testing.T) {
 	}
 }
 
-// The step of a clock is the greatest that all differences are multiples of, up to the noise of how times are stored.
-func TestCommonStep(t *testing.T) {
-	for _, c := range []struct{ a, b, noise, want float64 }{
-		{0, 12, 0.01, 12}, {12, 18, 0.01, 6}, {12, 0.005, 0.01, 12}, {0, 0, 0.01, 0}, {0.005, 0.005, 0.01, 0}, {12, 6.001, 0.01, 6.001}, {12, 5.999, 0.01, 5.999}, {10, 4, 0, 2}, {9, 4, 0, 1},
+// The step of a clock is the smallest distance of two readings, if all others are multiples of it, up to the noise of how times are
+// stored.
+func TestDistancesOfReadings(t *testing.T) {
+	for _, c := range []struct {
+		nanos []float64
+		want  float64 // nanoseconds
+	}{
+		{[]float64{1000, 1010, 1010, 1030}, 10},
+		{[]float64{1030, 1010, 1000, 1010}, 10},
+		{[]float64{1000, 1010, 1010, 1030.4}, 10.2},
+		{[]float64{1000, 1010, 1010, 1030.6}, 0},
+		{[]float64{1000, 1010, 1010, 1010.0005, 1030}, 10},
+		{[]float64{1000, 1010, 1030}, 0}, // no reading twice
+		{[]float64{1000, 1010, 1010}, 0}, // two readings
+		{[]float64{1000, 1002.4, 1002.4, 1004.8}, 0},
+		{[]float64{1000, 1002.6, 1002.6, 1005.2}, 2.6},
+		{[]float64{1000, 1010, 1010, 5010.4}, 10.001},
 	} {
-		if got := commonStep(c.a, c.b, c.noise); !near(got, c.want) {
-			t.Errorf("%g and %g: %g, want %g", c.a, c.b, got, c.want)
+		median := slices.Sorted(slices.Values(c.nanos))[len(c.nanos)/2]
+		if got := clockStep(&Series{Nanos: c.nanos}) * median; math.Abs(got-c.want) > 0.001 {
+			t.Errorf("%v: %g, want %g", c.nanos, got, c.want)
 		}
 	}
 }

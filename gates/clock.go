@@ -20,87 +20,79 @@ const (
 )
 
 // A clockShare is the step of the clock in one round: as a share of the median of all samples, and of
-// the smallest median of a side on one kind of input.
-type clockShare struct{ all, most float64 }
+// the smallest median of a side on one kind of input. Off is how far it may put the ratio off, on the
+// log scale.
+type clockShare struct{ all, most, off float64 }
 
 // clockShareOf finds the share of a series. A block of samples has one kind of input.
 func clockShareOf(s *Series, kind func(block int) int) clockShare {
-	step := clockStep(s)
-	if step == 0 {
-		return clockShare{}
+	found := clockShare{all: clockStep(s)}
+	if found.all == 0 {
+		return found
 	}
-	times := map[[2]int][]float64{}
+	step := found.all * middle(slices.Clone(s.Nanos))
+	times := map[int]map[rune][]float64{}
 	at := 0
 	for block, letters := range strings.Fields(s.Order) {
+		of := times[kind(block)]
+		if of == nil {
+			of = map[rune][]float64{}
+			times[kind(block)] = of
+		}
 		for _, letter := range letters {
-			key := [2]int{int(letter), kind(block)}
-			times[key] = append(times[key], s.Nanos[at])
+			of[letter] = append(of[letter], s.Nanos[at])
 			at++
 		}
 	}
-	fastest := math.Inf(1)
-	for _, of := range times {
-		fastest = min(fastest, middle(of))
+	for _, sides := range times {
+		shortest := math.Inf(1)
+		for _, of := range sides {
+			shortest = min(shortest, middle(of))
+		}
+		// Each of two times is off by less than a step, and in the same direction if the clock's ticks are where launches begin. The
+		// speedup is the geometric mean of those on the kinds.
+		found.most = max(found.most, step/shortest)
+		found.off -= math.Log1p(-min(step/shortest, mostRounding)) / float64(len(times))
 	}
-	all := middle(slices.Clone(s.Nanos))
-	return clockShare{step, step * all / fastest}
+	return found
 }
 
 // clockStep is the step of the clock behind a series as a share of the median, as far as the samples
-// show it: the greatest step that all differences of the times are multiples of. It is 0 where the
-// step is too fine to matter. The clock ticks over whole samples, so times are multiplied by the
-// batch.
+// show it: the smallest distance of two readings, if all other distances are multiples of it. It is 0 where the
+// step is too fine to matter.
 //
-// A quiet machine has few distinct times too. So a step counts only where the samples lie on at
-// least three points of its lattice, two of them adjacent.
+// A quiet machine has few distinct readings too. So a step counts only where the samples have at
+// least three readings, and one of them more than once.
 func clockStep(s *Series) float64 {
 	if len(s.Nanos) == 0 {
 		return 0
 	}
-	batch := float64(max(s.Batch, 1))
-	times := make([]float64, len(s.Nanos))
-	for i, ns := range s.Nanos {
-		times[i] = ns * batch
-	}
-	first, highest := times[0], slices.Max(times)
-	// Runners keep times in 32-bit floats, or round them.
-	noise := highest * 1e-6
-	limit := fineClockStep * slices.Min(times)
-	step := 0.0
-	for _, t := range times[1:] {
-		step = commonStep(step, math.Abs(t-first), noise)
-		if step > 0 && step < limit/2 {
-			return 0
-		}
-	}
-	slices.Sort(times)
-	places, nearest := 1, math.Inf(1)
+	times := slices.Sorted(slices.Values(s.Nanos))
+	noise := times[len(times)-1] * 1e-6 // runners keep times in 32-bit floats, or round them
+	var gaps []float64
 	for i := 1; i < len(times); i++ {
 		if gap := times[i] - times[i-1]; gap > noise {
-			places++
-			nearest = min(nearest, gap)
+			gaps = append(gaps, gap)
 		}
 	}
-	if places < 3 || nearest > 1.5*step {
+	if len(gaps) < 2 || len(gaps) == len(times)-1 {
+		return 0
+	}
+	slices.Sort(gaps)
+	step, multiple := gaps[0], 1.0
+	for _, gap := range gaps {
+		n := math.Round(gap / step)
+		if math.Abs(gap/step-n) > 0.05 {
+			return 0
+		}
+		if n > multiple { // a larger distance tells the step more exactly
+			step, multiple = gap/n, n
+		}
+	}
+	if step < fineClockStep/2*times[0] {
 		return 0
 	}
 	return step / times[len(times)/2]
-}
-
-// commonStep is the greatest common step of two lengths by Euclid's algorithm. A length within the
-// noise counts as zero.
-func commonStep(a, b, noise float64) float64 {
-	for b > noise {
-		rest := math.Mod(a, b)
-		if b-rest <= noise {
-			rest = 0
-		}
-		a, b = b, rest
-	}
-	if a <= noise {
-		return 0
-	}
-	return a
 }
 
 // clockShare is the step of the clock for the shape. The median over the rounds decides, so that a single
@@ -109,11 +101,11 @@ func (s *shapeComparison) clockShare() clockShare {
 	if len(s.samples.steps) == 0 {
 		return clockShare{}
 	}
-	var all, most []float64
+	var all, most, off []float64
 	for _, c := range s.samples.steps {
-		all, most = append(all, c.all), append(most, c.most)
+		all, most, off = append(all, c.all), append(most, c.most), append(off, c.off)
 	}
-	return clockShare{middle(all), middle(most)}
+	return clockShare{middle(all), middle(most), middle(off)}
 }
 
 func middle(values []float64) float64 {
@@ -121,11 +113,10 @@ func middle(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// rounding is how far a coarse clock may put a ratio off, on the log scale: each of the two times is off
-// by less than a step, and in the same direction if the clock's ticks are where launches begin.
+// rounding is how far a coarse clock may put a ratio off, on the log scale.
 func (s *shapeComparison) rounding() float64 {
-	if most := s.clockShare().most; most > fineClockStep {
-		return -math.Log1p(-min(most, mostRounding))
+	if c := s.clockShare(); c.most > fineClockStep {
+		return c.off
 	}
 	return 0
 }

@@ -142,3 +142,46 @@ func TestRoundingOfAKind(t *testing.T) {
 		}
 	}
 }
+
+// A kind of input that takes few ticks moves a speedup over five kinds by a fifth of what it is off itself.
+func TestRoundingOfOneKindOfFive(t *testing.T) {
+	rng := newRand(7, 7)
+	e := quiet(1).measured(rng, 6)
+	for r := range e.Performance.Rounds {
+		s := &e.Performance.Rounds[r].Series[0]
+		s.Distributions = []string{"normal", "uniform", "large", "dominant", "constant"}
+		at := 0
+		for block, letters := range strings.Fields(s.Order) {
+			for range letters {
+				own := 4000.4
+				if block%5 == 4 {
+					own = 30.4
+				}
+				s.Nanos[at] = 32 * (math.Floor(own) + float64(max(0, rng.IntN(40)-37)))
+				at++
+			}
+		}
+	}
+	if v := judged(t, "{guard: {speedup: '>= -2%'}, pairs: 20, secret_shape: false}", e); v.Outcome != Pass {
+		t.Errorf("an equal kernel: %s: %s", v.Outcome, v.Summary)
+	}
+}
+
+// Times that were kept as milliseconds in 32-bit floats show their clock as well.
+func TestClockOfFloatMilliseconds(t *testing.T) {
+	for ticks := 151.0; ticks < 300; ticks += 1.7 {
+		s := &Series{Batch: 1, Order: strings.TrimSpace(strings.Repeat("bcaacb ", 20))}
+		rng := newRand(uint64(ticks), 7)
+		for _, side := range strings.ReplaceAll(s.Order, " ", "") {
+			own := ticks
+			if side == SideCandidate {
+				own /= 3
+			}
+			ns := 32 * (math.Floor(own) + float64(max(0, rng.IntN(10)-7)))
+			s.Nanos = append(s.Nanos, float64(float32(ns*1e-6))*1e6)
+		}
+		if c := clockShareOf(s, func(int) int { return 0 }); math.Abs(c.most*math.Floor(ticks/3)-1) > 0.01 {
+			t.Errorf("%.1f ticks: a step of %v of the candidate", ticks, c.most)
+		}
+	}
+}

@@ -32,7 +32,11 @@ func (c *comparison) result(gate *policy.PerformanceGate, e *Evidence) GateResul
 }
 
 func unfit(why facts.Fact) GateResult {
-	return GateResult{Status: Failed, Reason: ReasonRunner, Found: facts.Unfit{Why: why}, Steps: []facts.Advice{facts.FreeMachine{}}}
+	r := GateResult{Status: Failed, Reason: ReasonRunner, Found: facts.Unfit{Why: why}}
+	if _, coarse := why.(facts.CoarseClock); !coarse { // which says itself what to do
+		r.Steps = []facts.Advice{facts.FreeMachine{}}
+	}
+	return r
 }
 
 func (c *comparison) missed(e *Evidence) GateResult {

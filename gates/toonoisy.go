@@ -24,7 +24,7 @@ func (c *comparison) tooNoisy(e *Evidence, interims []interim) facts.Fact {
 		}
 		for _, t := range s.tests {
 			share := t.dist.DetectableAfter(last.rounds, last.alpha, power)
-			if c.proves(t) || share <= noisy || t.dist.ChanceToDecide(t.threshold, last.rounds, last.alpha) >= hopeless {
+			if c.proves(t) || share <= noisy || s.offset().Most > share/2 || t.dist.ChanceToDecide(t.threshold, last.rounds, last.alpha) >= hopeless {
 				continue
 			}
 			found := facts.TooNoisy{Shape: s.shape.Label(), Rounds: c.rounds, Most: last.rounds, Share: share, Enough: noisy, Cores: e.Device.Units, Load: e.load()}

@@ -109,11 +109,11 @@ func (q analysis) common(context policy.Context, rounds []Round) []Round {
 // sumOf collects the terms from so many rounds; nil where a shape has none. A shape that the comparison has
 // read from the same rounds is not read again.
 func (q analysis) sumOf(context policy.Context, rounds []Round, c *comparison) *weightedSum {
-	sum := &weightedSum{rounds: len(rounds)}
-	if len(rounds) < 2 {
+	sum, shapes := &weightedSum{rounds: len(rounds)}, q.evidence.weighed(context)
+	if len(rounds) < 2 || len(shapes) == 0 || len(shapes) != len(q.evidence.weighedNames(context)) {
 		return nil
 	}
-	for _, shape := range q.evidence.weighed(context) {
+	for _, shape := range shapes {
 		at := slices.IndexFunc(c.shapes, func(s *shapeComparison) bool {
 			return s.shape.Name == shape.Name && !s.settled && len(rounds) == c.rounds
 		})

@@ -194,10 +194,11 @@ func TestWeightsAreParsed(t *testing.T) {
 		`"mission":1`:            `weights.launches: has -1 launches of "mission"`,
 		`{"mission":1}`:          "weights.launches: is empty",
 		`"step_us":100`:          "weights.step_us: is -100",
+		`"step_us":100,`:         "weights.kernel_us: is 6.5, more than the whole step",
 		`"unmatched":2,"tool":"`: `unknown field "weight"`,
 	} {
 		text := `{"schema":"kernelgate/evidence/v1","kernel":"k","shapes":[{"name":"mission"}],"weights":{"launches":{"mission":1},"step_us":100,"unmatched":2,"tool":"torch"}}`
-		bad := map[string]string{`"mission":1`: `"mission":-1`, `{"mission":1}`: `{}`, `"step_us":100`: `"step_us":-100`, `"unmatched":2,"tool":"`: `"unmatched":2,"weight":"`}[old]
+		bad := map[string]string{`"mission":1`: `"mission":-1`, `{"mission":1}`: `{}`, `"step_us":100`: `"step_us":-100`, `"step_us":100,`: `"step_us":1,"kernel_us":6.5,`, `"unmatched":2,"tool":"`: `"unmatched":2,"weight":"`}[old]
 		if _, err := ParseEvidence("e.json", []byte(text)); err != nil {
 			t.Fatalf("good weights: %v", err)
 		}

@@ -46,6 +46,9 @@ func (w *Weights) problem() (field, problem string) {
 			return "weights." + field, fmt.Sprintf("is %v", v)
 		}
 	}
+	if w.Step > 0 && w.Kernel > w.Step {
+		return "weights.kernel_us", fmt.Sprintf("is %v, more than the whole step", w.Kernel)
+	}
 	return "", ""
 }
 

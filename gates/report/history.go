@@ -42,7 +42,7 @@ func history(kernel string, verdicts []*gates.Verdict, lessons map[string]string
 	}
 	times, on := "", "the target shape"
 	if slices.ContainsFunc(steps, func(s Step) bool { return s.Target != nil && gates.IsStep(s.Target.Shape) }) {
-		times, on = " Those of all launches of a step are sums of launches × time.", "what must gain"
+		times, on = " Those of all launches of a step are sums of launches × time.", "what must gain (of two sums, the one of cold launches)"
 	}
 	return append(blocks, paragraph{cell(
 		"Times are the geometric mean of the medians on each kind of input; that of a candidate is its baseline's divided by the speedup." + times + " A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant, on " + on + ".")})
@@ -73,10 +73,9 @@ func Steps(verdicts []*gates.Verdict) []Step {
 	var steps []Step
 	for key, v := range latest {
 		s := Step{Verdict: v, Before: key[1], After: key[2]}
-		if w := v.Weighted; w != nil && w.Role == gates.RoleTarget { // cold: a factor is of one sum
-			s.Target = new(w.Comparison())
-		} else if i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Role == gates.RoleTarget }); i >= 0 {
-			s.Target = &v.Comparisons[i]
+		judged := v.Judged()
+		if i := slices.IndexFunc(judged, func(c gates.Comparison) bool { return c.Role == gates.RoleTarget }); i >= 0 {
+			s.Target = &judged[i]
 		}
 		steps = append(steps, s)
 	}
@@ -90,11 +89,20 @@ func Steps(verdicts []*gates.Verdict) []Step {
 		}
 		s.Factor = factors[key]
 		if s.Target != nil {
-			s.Factor *= 1 + s.Target.Speedup.Value
+			s.Factor *= 1 + s.gain()
 		}
 		factors[s.Verdict.Device.Name+" "+s.After] = s.Factor
 	}
 	return steps
+}
+
+// gain is what a step adds to the factor: that of the target. Of all launches of a step it is the cold one, because a product is of
+// one sum.
+func (s Step) gain() float64 {
+	if w := s.Verdict.Weighted; w != nil && gates.IsStep(s.Target.Shape) {
+		return w.Speedup.Value
+	}
+	return s.Target.Speedup.Value
 }
 
 // stateOf is the name of a side of a step: its variant, or else its commit.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 func TestHistory(t *testing.T) {
@@ -65,6 +66,11 @@ func TestHistoryOfSteps(t *testing.T) {
 			t.Errorf("the history does not have %q:\n%s", want, got)
 		}
 	}
+	v.WeightedWarm = &gates.WeightedSpeed{Context: policy.Warm, Role: gates.RoleTarget, Baseline: 30, Candidate: 29, Speedup: gates.Estimate{Value: 0.034}}
+	if got := History("k", []*gates.Verdict{v}, nil); !strings.Contains(got, "+3.40\u00a0%") || strings.Contains(got, "+20") || !strings.Contains(got, "1.20×") || !strings.Contains(got, "of two sums, the one of cold launches") {
+		t.Errorf("of two sums, the speedup is that of the smaller, and the factor the cold one:\n%s", got)
+	}
+	v.WeightedWarm = nil
 	v.Weighted.Role = gates.RoleInfo
 	if got := History("k", []*gates.Verdict{v}, nil); strings.Contains(got, "+20") {
 		t.Errorf("a figure for information is a target:\n%s", got)

@@ -43,14 +43,22 @@ func deciding(v *gates.Verdict) string {
 	return s
 }
 
-// decidingShape is the first shape, or the sum over a step, that does not pass, or else the first target.
+// decidingShape is the first shape, or the sum over a step, that does not pass, or else the first target. A regression is of
+// something that had to gain nothing. It is nil where nothing that was measured explains a DEFER.
 func decidingShape(v *gates.Verdict) *gates.Comparison {
-	for _, wanted := range []func(c *gates.Comparison) bool{
+	all := []func(c *gates.Comparison) bool{
+		func(c *gates.Comparison) bool {
+			return c.Status == gates.Failed && (v.Reason != gates.ReasonRegression || c.Role != gates.RoleTarget)
+		},
 		func(c *gates.Comparison) bool { return c.Status == gates.Failed },
 		func(c *gates.Comparison) bool { return c.Status == gates.Open },
 		func(c *gates.Comparison) bool { return c.Role == gates.RoleTarget },
 		func(c *gates.Comparison) bool { return true },
-	} {
+	}
+	if v.Outcome == gates.Defer {
+		all = all[:3]
+	}
+	for _, wanted := range all {
 		for _, c := range v.Judged() {
 			if measured(c) && number.Finite(c.Speedup.Value) && wanted(&c) {
 				return &c

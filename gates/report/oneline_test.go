@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -33,11 +34,32 @@ func TestOneLineOfAStep(t *testing.T) {
 	for name, want := range map[string]string{
 		"weighted-pass":  "PASS sdpa_fp8: +6.6_% [+6.1_%,_+7.1_%] on all launches of a step",
 		"weighted-defer": "DEFER (too-slow) sdpa_fp8: +6.6_% [+6.1_%,_+7.1_%] on all launches of a step, goal speedup ≥_+10_%",
+		"weighted-warm":  "DEFER (too-slow) sdpa_fp8: +2.5_% [+2.1_%,_+3.0_%] on all launches of a warm step, goal speedup ≥_+3_%",
 		"weighted-info":  "PASS sdpa_fp8: +16.1_% [+15.7_%,_+16.4_%] on mission",
 	} {
 		if got := strings.ReplaceAll(OneLine(weighted()[name]), string(nbsp), "_"); got != want {
 			t.Errorf("%s: got  %s\nwant %s", name, got, want)
 		}
+	}
+}
+
+// A regression is told by what must not lose, and nothing that passed tells why a verdict is DEFER.
+func TestOneLineOfTwoSums(t *testing.T) {
+	v := weighted()["weighted-warm"]
+	small := &v.Comparisons[slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Shape == "small" })]
+	v.Reason, small.Status, small.Speedup = gates.ReasonRegression, gates.Failed, gates.Estimate{Value: -0.08}
+	if got := OneLine(v); !strings.Contains(got, "on small") {
+		t.Errorf("a regression: %s", got)
+	}
+	v = weighted()["weighted-warm"]
+	v.Reason, v.Weighted, v.WeightedWarm.Status, v.Summary = gates.ReasonInconclusive, nil, gates.Passed, "Not decided: too few clean samples"
+	if got := OneLine(v); strings.Contains(got, "warm step") || !strings.Contains(got, "too few clean samples") {
+		t.Errorf("a sum that is not there: %s", got)
+	}
+	v = weighted()["weighted-warm"]
+	v.Outcome, v.Reason, v.WeightedWarm.Status = gates.Pass, "", gates.Passed
+	if got := Headline(v); !strings.Contains(got, "2.5\u00a0% faster on all launches of a warm step") || strings.Contains(got, "more target") {
+		t.Errorf("the headline of a PASS: %s", got)
 	}
 }
 

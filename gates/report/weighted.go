@@ -44,10 +44,13 @@ func sumWords(w *gates.WeightedSpeed, before *gates.WholeStep) string {
 	}
 	b.WriteString(savedWords(w.Saved))
 	if s := w.Step; s != nil {
-		first := before == nil || before.Share != s.Share
-		if first {
+		first := before == nil
+		switch {
+		case first:
 			fmt.Fprintf(&b, ". The kernel takes %s of a step of %s in the trace, so the step as a whole gains %s", number.Share(s.Share), number.Time(s.Micros), s.Speedup.Gain())
-		} else {
+		case before.Share != s.Share: // nobody has seen how long the kernel takes in the trace
+			fmt.Fprintf(&b, ". By these times it takes %s of the step, so the step as a whole gains %s", number.Share(s.Share), s.Speedup.Gain())
+		default:
 			fmt.Fprintf(&b, ", and the step as a whole gains %s", s.Speedup.Gain())
 		}
 		if interval := s.Speedup.Interval(); interval != "" {
