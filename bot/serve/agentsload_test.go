@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +71,7 @@ func (a *agents) claimBefore(n int) {
 func TestAgentsUnderLoad(t *testing.T) {
 	long.Test(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as in operation: make has garbage collected rarely
 	const submitters, pollers, pulls, laps = 20, 200, 4, 2
 	a := newAgents(t)
 	var lines []string
@@ -164,11 +166,11 @@ func TestAgentsUnderLoad(t *testing.T) {
 			}
 		}
 	})
-	heap := func() uint64 {
-		debug.FreeOSMemory()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
+	heap := func() uint64 { // what is in use, without the garbage that agents make while it is collected
+		runtime.GC()
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		return live[0].Value.Uint64()
 	}
 	var sizes []uint64
 	for lap := range laps {
