@@ -184,7 +184,10 @@ func (v *Verdict) ComparisonOf(shape string) *Comparison {
 	if v == nil {
 		return nil
 	}
-	return comparisonOf(v.Judged(), shape)
+	if !IsStep(shape) {
+		return comparisonOf(v.Comparisons, shape)
+	}
+	return comparisonOf(v.judgedSums(), shape)
 }
 
 func comparisonOf(all []Comparison, shape string) *Comparison {

@@ -24,6 +24,13 @@ const (
 	WarmStepLabel = "all launches of a warm step"
 )
 
+func stepLabel(c policy.Context) string {
+	if c == policy.Warm {
+		return WarmStepLabel
+	}
+	return StepLabel
+}
+
 // IsStep reports whether the label of a row is that of a sum, and not the name of a shape.
 func IsStep(label string) bool { return label == StepLabel || label == WarmStepLabel }
 
@@ -71,11 +78,7 @@ func (q analysis) stepOf(context policy.Context, l interim, c, before *compariso
 		own.settled = true
 		return &own
 	}
-	step := Shape{Name: StepLabel}
-	if context == policy.Warm {
-		step = Shape{Name: WarmStepLabel, Of: StepLabel, Context: context}
-	}
-	s := &shapeComparison{goalOf: goalOf{shape: step, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
+	s := &shapeComparison{goalOf: goalOf{shape: Shape{Name: stepLabel(context), Context: context}, role: RoleInfo, goal: &policy.Goal{}}, samples: &samples{}, alpha: l.alpha, tooFew: true}
 	if goal := q.gate.Weighted(); goal != nil {
 		s.goal, s.role = &policy.Goal{Speedup: goal.Weighted}, RoleGuard
 		if goal == q.gate.Target {

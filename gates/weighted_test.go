@@ -303,7 +303,8 @@ func TestWeightedPower(t *testing.T) {
 	}
 }
 
-// A coarse clock of a light shape counts by the candidate's time, of which the light shape may be most.
+// A shape with a small part of the baseline's time may have most of the candidate's. What a coarse clock rounds there counts by the
+// larger part.
 func TestWeightedRounding(t *testing.T) {
 	const tick = 1900 // nanoseconds
 	for at := range 80 {

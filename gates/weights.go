@@ -74,14 +74,14 @@ func (e *Evidence) lackWeights() []string {
 	return lacking
 }
 
-// sumContexts is the contexts in which the sum is made. Where the weights name warm shapes, a goal must be met twice: with every
+// sumContexts is the contexts in which the sum is made, as shapes have them: "" is cold. Where the weights name warm shapes, a goal must be met twice: with every
 // launch from a cold cache, and with those from a warm one, because a launch in a program is between the two. A sum that is only for
 // information takes the launches that are timed anyway, and those are cold.
 func (e *Evidence) sumContexts(gate *policy.PerformanceGate) []policy.Context {
 	if gate.Weighted() == nil || e.Weights == nil || len(e.Weights.Warm) == 0 {
-		return []policy.Context{policy.Cold}
+		return []policy.Context{""}
 	}
-	return []policy.Context{policy.Cold, policy.Warm}
+	return []policy.Context{"", policy.Warm}
 }
 
 // weighedNames is the names of the shapes that a sum counts: in a warm context, the warm ones from a warm cache.
@@ -140,17 +140,10 @@ type WeightedSpeed struct {
 // Comparison is the sum as a row among those of the shapes.
 func (w *WeightedSpeed) Comparison() Comparison {
 	return Comparison{
-		Shape: w.label(), Role: w.Role, Goal: strings.TrimPrefix(w.Goal, "weighted "), Status: w.Status,
+		Shape: stepLabel(w.Context), Role: w.Role, Goal: strings.TrimPrefix(w.Goal, "weighted "), Status: w.Status,
 		Baseline: &stats.Summary{P50: w.Baseline}, Candidate: &stats.Summary{P50: w.Candidate},
 		Speedup: w.Speedup,
 	}
-}
-
-func (w *WeightedSpeed) label() string {
-	if w.Context == policy.Warm {
-		return WarmStepLabel
-	}
-	return StepLabel
 }
 
 // Sums is all launches of a step: cold and, where the weights name warm shapes, with those warm.
@@ -161,6 +154,14 @@ func (v *Verdict) Sums() []*WeightedSpeed {
 // Judged is what the policy asks a speed of: all launches of a step first, where it asks about them, and the shapes. Of two sums
 // the one that gained less comes first.
 func (v *Verdict) Judged() []Comparison {
+	sums := v.judgedSums()
+	if len(sums) == 0 {
+		return v.Comparisons
+	}
+	return append(sums, v.Comparisons...)
+}
+
+func (v *Verdict) judgedSums() []Comparison {
 	var all []Comparison
 	for _, w := range v.Sums() {
 		if w.Role != RoleInfo {
@@ -168,7 +169,7 @@ func (v *Verdict) Judged() []Comparison {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Comparison) int { return cmp.Compare(a.Speedup.Value, b.Speedup.Value) })
-	return append(all, v.Comparisons...)
+	return all
 }
 
 // A Span is a figure with its interval.

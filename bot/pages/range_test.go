@@ -110,7 +110,7 @@ func TestZoom(t *testing.T) {
 	}
 }
 
-// TestHistoryOfSteps checks that a goal for all launches of a step has a line of its own, which stands first.
+// TestHistoryOfSteps checks that a goal for all launches of a step has a chart of its own, before those of the shapes.
 func TestHistoryOfSteps(t *testing.T) {
 	w := newWorld(t)
 	var last string

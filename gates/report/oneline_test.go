@@ -43,7 +43,7 @@ func TestOneLineOfAStep(t *testing.T) {
 	}
 }
 
-// A regression is told by what must not lose, and nothing that passed tells why a verdict is DEFER.
+// The line about a regression names a guard, and that of a DEFER names nothing that passed.
 func TestOneLineOfTwoSums(t *testing.T) {
 	v := weighted()["weighted-warm"]
 	small := &v.Comparisons[slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Shape == "small" })]

@@ -48,7 +48,7 @@ func sumWords(w *gates.WeightedSpeed, before *gates.WholeStep) string {
 		switch {
 		case first:
 			fmt.Fprintf(&b, ". The kernel takes %s of a step of %s in the trace, so the step as a whole gains %s", number.Share(s.Share), number.Time(s.Micros), s.Speedup.Gain())
-		case before.Share != s.Share: // nobody has seen how long the kernel takes in the trace
+		case before.Share != s.Share: // the trace does not say how long the kernel takes, so each sum has its own share
 			fmt.Fprintf(&b, ". By these times it takes %s of the step, so the step as a whole gains %s", number.Share(s.Share), s.Speedup.Gain())
 		default:
 			fmt.Fprintf(&b, ", and the step as a whole gains %s", s.Speedup.Gain())

@@ -95,8 +95,8 @@ func TestCausesOfPairs(t *testing.T) {
 	}
 }
 
-// The sentence names the mechanism of a public change that nobody made for these rules. Of eight pairs it named six when they
-// were measured; samples_reduce_sequential is a ninth. llmc_trimat_registers was named wrongly, and led to the rule of the L1 cache. samples_reduce_divergent is said to
+// These public changes were not made for the rules. Six of the first eight were explained correctly when they were measured, and
+// samples_reduce_sequential is a ninth. llmc_trimat_registers was named wrongly, and led to the rule of the L1 cache. samples_reduce_divergent is said to
 // diverge by its author: the compiler of today makes code of it in which 31.9 of 32 threads take part, and fewer instructions are
 // what its counters show.
 func TestCausesOfPublicPairs(t *testing.T) {
