@@ -57,6 +57,7 @@ const (
 	RepositoryDeleted EndReason = "repository_deleted"
 	AppUninstalled    EndReason = "app_uninstalled"
 	AppRemoved        EndReason = "app_removed" // from this repository
+	NotListed         EndReason = "not_listed"  // among the repositories of the App
 )
 
 // A Member is a pull request of a merge group, in what a rule may ask of it. One without

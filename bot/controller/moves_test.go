@@ -159,6 +159,76 @@ func TestGoneForGood(t *testing.T) {
 	}
 }
 
+// A repository that has ended does not come back by what GitHub said before the end: by a list that was on its way, or by the
+// delivery of the installation, which failed and is delivered again. A late push to a pull request ends with the repository.
+func TestEndedStaysEnded(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		old   bool // a list is on its way while the repository ends
+		leave func(*world)
+	}{
+		{"an old list", true, func(w *world) { w.repo.Delete() }},
+		{"an old delivery", false, func(w *world) { w.mine.Uninstall() }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var late, holds atomic.Bool
+			listed, release := make(chan struct{}, 100), make(chan struct{})
+			w := newWorld(t, worldOptions{watchful: true, two: true, refuse: func(rq *http.Request) *http.Response {
+				switch {
+				case strings.HasSuffix(rq.URL.Path, "/attempts") && !late.Load():
+					return refuse(rq, http.StatusInternalServerError, "Server Error")
+				case strings.HasSuffix(rq.URL.Path, "/installation/repositories") && holds.Load():
+					answer, err := http.DefaultTransport.RoundTrip(rq)
+					if err != nil {
+						return refuse(rq, http.StatusBadGateway, err.Error())
+					}
+					listed <- struct{}{}
+					<-release
+					return answer
+				}
+				return nil
+			}})
+			free := sync.OnceFunc(func() { holds.Store(false); close(release) })
+			defer free()
+			pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
+			w.concluded(pr.HeadSHA(), "success")
+			begun := time.Now().Unix()
+			w.poll("another second, which is all that GitHub tells of a time", func() bool { return time.Now().Unix() > begun })
+			w.app.SetHook("http://"+w.freeAddress()+"/webhook", secret)
+			_, err := w.repo.Push("faster", map[string]string{sourceFile: "// speed 1.6\n"}, "Later")
+			w.no(err)
+			w.no(w.hub.Quiet(w.ctx))
+			w.app.SetHook("http://"+w.addr+"/webhook", secret)
+			if test.old {
+				holds.Store(true)
+				<-listed
+			}
+			test.leave(w)
+			w.poll("the end of the pull request", func() bool {
+				open, err := w.running.ledger.OpenPulls(w.ctx, w.repo.ID())
+				w.no(err)
+				return len(open) == 0
+			})
+			seen := w.running.bot.Counts().Reconciled
+			free()
+			w.poll("the end of the pass", func() bool { return w.running.bot.Counts().Reconciled.After(seen) })
+			late.Store(true)
+			w.poll("the late delivery", func() bool {
+				return slices.ContainsFunc(w.app.Hook().Deliveries(), func(d embedded.Delivery) bool {
+					return d.Redelivery && d.Event == "pull_request" && d.StatusCode == http.StatusAccepted
+				})
+			})
+			w.poll("that nothing is left to do", func() bool {
+				left, err := w.running.ledger.Unsettled(w.ctx)
+				w.no(err)
+				open, err := w.running.ledger.OpenPulls(w.ctx, w.repo.ID())
+				w.no(err)
+				return len(left) == 0 && len(open) == 0 && w.running.bot.Idle()
+			})
+		})
+	}
+}
+
 // A change that waits long before its next attempt to publish does not wait when its repository has ended: nothing is left to do.
 func TestEndEndsPauses(t *testing.T) {
 	var refused atomic.Int64

@@ -158,8 +158,9 @@ func (k *Controller) withdrawPublic(ctx context.Context) error {
 	return nil
 }
 
-// removeUnlisted records that repositories are gone which GitHub has not listed twice in a row, although it listed every
-// installation: the delivery that says so may have been lost. One list alone may be older than an installation.
+// removeUnlisted ends the repositories that GitHub has not listed twice in a row, although it listed every installation: the
+// delivery that says that they are gone may have been lost, or a delivery from before may have brought them back. One list
+// alone may be older than an installation.
 func (k *Controller) removeUnlisted(ctx context.Context, p *pass) error {
 	if !k.GitHub.ListsAll() {
 		return nil // the token sees repositories that nobody lists
@@ -171,14 +172,14 @@ func (k *Controller) removeUnlisted(ctx context.Context, p *pass) error {
 	before := k.unlisted
 	k.unlisted = map[int64]bool{}
 	for _, r := range known {
-		if _, listed := p.seen.Load(r.ID); listed || r.Removed != "" {
+		if _, listed := p.seen.Load(r.ID); listed || k.repos.Ended(r.ID) != "" {
 			continue
 		}
 		k.unlisted[r.ID] = true
 		if !before[r.ID] {
 			continue
 		}
-		if err := k.recordRemoved(ctx, r.ID, "GitHub does not list it among the App's repositories"); err != nil {
+		if err := k.removeRepository(ctx, r.ID, r.Name, change.NotListed); err != nil {
 			return err
 		}
 	}

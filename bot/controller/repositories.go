@@ -58,7 +58,7 @@ func (k *Controller) recordAccount(ctx context.Context, e webhook.InstallationTa
 func (k *Controller) addRepositories(repos []webhook.Repository) {
 	for _, r := range repos {
 		if k.repos.Observe(r) {
-			k.repos.Resume(r.ID)
+			k.repos.Resume(r.ID, k.repos.Moment())
 			k.resyncQueue.add(resyncTarget{repo: r.ID, name: k.repos.Name(r.ID)})
 		}
 	}
@@ -72,25 +72,32 @@ func (k *Controller) removeRepositories(ctx context.Context, repos []webhook.Rep
 		if !k.repos.Observe(r) {
 			continue
 		}
-		k.repos.Suspend(r.ID, r.FullName, errors.New(string(why)))
-		k.repos.End(r.ID, string(why))
-		if err := k.recordRemoved(ctx, r.ID, string(why)); err != nil {
+		if err := k.removeRepository(ctx, r.ID, r.FullName, why); err != nil {
 			return err
 		}
-		pulls, err := k.Ledger.OpenPulls(ctx, r.ID)
-		if err != nil {
-			return err
-		}
-		for _, p := range pulls {
-			if err := k.endChange(ctx, p.ID, why); err != nil {
-				return err
-			}
-		}
-		// A pause after a failure can take an hour, and nothing is left to wait for.
-		k.resyncQueue.endPauses(func(t resyncTarget) bool { return t.repo == r.ID })
-		k.reconcileQueue.endPauses(func(id change.ID) bool { return id.Repo == r.ID })
-		k.publishQueue.endPauses(func(id change.ID) bool { return id.Repo == r.ID })
 	}
+	return nil
+}
+
+func (k *Controller) removeRepository(ctx context.Context, id int64, name string, why change.EndReason) error {
+	k.repos.Suspend(id, name, errors.New(string(why)))
+	k.repos.End(id, string(why))
+	if err := k.recordRemoved(ctx, id, string(why)); err != nil {
+		return err
+	}
+	pulls, err := k.Ledger.OpenPulls(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, p := range pulls {
+		if err := k.endChange(ctx, p.ID, why); err != nil {
+			return err
+		}
+	}
+	// A pause after a failure can take an hour, and nothing is left to wait for.
+	k.resyncQueue.endPauses(func(t resyncTarget) bool { return t.repo == id })
+	k.reconcileQueue.endPauses(func(c change.ID) bool { return c.Repo == id })
+	k.publishQueue.endPauses(func(c change.ID) bool { return c.Repo == id })
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/observed"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/repos"
 )
 
 // A resyncTarget is a repository or, when only the rules are compared, one of its branches.
@@ -53,7 +54,7 @@ const (
 )
 
 func (k *Controller) resyncAll(ctx context.Context) {
-	var p pass
+	p := pass{asked: k.repos.Moment()}
 	ids, err := k.Ledger.Unsettled(ctx)
 	if err != nil {
 		p.missed(err)
@@ -79,16 +80,16 @@ func (k *Controller) resyncAll(ctx context.Context) {
 			defer func() { <-atOnce }()
 			within, cancel := context.WithTimeout(ctx, listTimeout)
 			defer cancel()
-			repos, err := list(within)
+			listed, err := list(within)
 			if transient(err) {
 				unlisted.Add(1)
 			}
 			if p.listed(err); err != nil && ctx.Err() == nil {
 				k.Log.Warn("listing repositories failed; they are listed again soon", "err", err)
 			}
-			for _, r := range repos {
+			for _, r := range listed {
 				p.seen.Store(r.ID, true)
-				p.missed(k.observeListed(ctx, r))
+				p.missed(k.observeListed(ctx, r, p.asked))
 			}
 		})
 	}
@@ -110,6 +111,7 @@ func (k *Controller) resyncAll(ctx context.Context) {
 
 // A pass counts the lists and the failures of one resync.
 type pass struct {
+	asked         repos.Moment // before anything was listed
 	lists, misses atomic.Int64
 	seen          sync.Map // numbers of the repositories that GitHub listed
 }
@@ -165,7 +167,7 @@ func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]clie
 }
 
 // observeListed enqueues a listed repository, or suspends it if it is archived or disabled.
-func (k *Controller) observeListed(ctx context.Context, r client.Repository) error {
+func (k *Controller) observeListed(ctx context.Context, r client.Repository, asked repos.Moment) error {
 	if err := k.recordPublic(ctx, r.ID, r.FullName); err != nil {
 		return err
 	}
@@ -179,7 +181,7 @@ func (k *Controller) observeListed(ctx context.Context, r client.Repository) err
 	case r.Archived || r.Disabled:
 		k.repos.Suspend(r.ID, r.FullName, errors.New("it is archived or disabled"))
 	default:
-		k.repos.Resume(r.ID)
+		k.repos.Resume(r.ID, asked)
 		k.resyncQueue.addIfAbsent(resyncTarget{repo: r.ID, name: r.FullName})
 	}
 	return nil

@@ -23,7 +23,12 @@ type Registry struct {
 	names     map[int64]string
 	suspended map[int64]string // why a repository has ended; "" while it may come back by itself
 	confirmed map[int64]bool   // those whose number and name GitHub has said together since the last Reset
+	ends      Moment           // the calls of End
+	endedAt   map[int64]Moment // the last one of a repository
 }
+
+// A Moment says which ends of repositories came before a question to GitHub, and which while it was answered.
+type Moment int
 
 // New watches the named repositories; without any, all that deliveries and installations name.
 func New(watch []string, log *slog.Logger) *Registry {
@@ -36,7 +41,7 @@ func New(watch []string, log *slog.Logger) *Registry {
 func (r *Registry) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.names, r.suspended, r.confirmed = map[int64]string{}, map[int64]string{}, map[int64]bool{}
+	r.names, r.suspended, r.confirmed, r.endedAt = map[int64]string{}, map[int64]string{}, map[int64]bool{}, map[int64]Moment{}
 }
 
 // Watches tells whether the configuration includes a repository of that name, owner/name.
@@ -156,14 +161,25 @@ func (r *Registry) Suspend(id int64, name string, why error) {
 func (r *Registry) End(id int64, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.suspended[id] = why
+	r.ends++
+	r.suspended[id], r.endedAt[id] = why, r.ends
 }
 
-// Resume lets work on a repository go on.
-func (r *Registry) Resume(id int64) {
+// Moment is taken before GitHub is asked which repositories there are.
+func (r *Registry) Moment() Moment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.suspended, id)
+	return r.ends
+}
+
+// Resume lets work on a repository go on, because an answer to a question of that moment has it. An answer is no news of a
+// repository that ended after the question.
+func (r *Registry) Resume(id int64, asked Moment) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.endedAt[id] <= asked {
+		delete(r.suspended, id)
+	}
 }
 
 // Suspended tells whether work on a repository is stopped.

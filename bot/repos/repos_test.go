@@ -60,8 +60,16 @@ func TestSuspend(t *testing.T) {
 	if r.Ended(7) != "it was deleted" {
 		t.Errorf("a later fault replaces the reason: %q", r.Ended(7))
 	}
-	if r.Resume(7); r.Suspended(7) || r.Ended(7) != "" {
+	if r.Resume(7, r.Moment()); r.Suspended(7) || r.Ended(7) != "" {
 		t.Error("resumed")
+	}
+	asked := r.Moment()
+	r.End(7, "it was deleted")
+	if r.Resume(7, asked); r.Ended(7) != "it was deleted" {
+		t.Error("a list that GitHub was asked for before the end has brought it back")
+	}
+	if r.Resume(7, r.Moment()); r.Suspended(7) {
+		t.Error("a later list has not brought it back")
 	}
 }
 
@@ -80,7 +88,7 @@ func TestNameGoesToAnother(t *testing.T) {
 		t.Errorf("after a late delivery: %v", r.Names())
 	}
 	r.Rename(7, "olga/cuda")
-	r.Resume(7)
+	r.Resume(7, r.Moment())
 	if !r.Observe(repo(7, "olga/kernels")) || r.Name(7) != "olga/cuda" || r.Suspended(7) || !r.Confirmed(7) {
 		t.Errorf("after GitHub listed it: %v", r.Names())
 	}
