@@ -58,8 +58,7 @@ func clockShareOf(s *Series, kind func(block int) int) clockShare {
 }
 
 // clockStep is the step of the clock behind a series as a share of the median, as far as the samples
-// show it: the smallest distance of two readings, if all other distances are multiples of it. It is 0 where the
-// step is too fine to matter.
+// show it. It is 0 where the step is too fine to matter.
 //
 // A quiet machine has few distinct readings too. So a step counts only where the samples have at
 // least three readings, and one of them more than once.
@@ -68,14 +67,41 @@ func clockStep(s *Series) float64 {
 		return 0
 	}
 	times := slices.Sorted(slices.Values(s.Nanos))
+	median := times[len(times)/2]
+	return max(tickOf(times, 3), s.ClockNanos) / median
+}
+
+// ClockStep is the step of the clock that timed single launches of one process, as far as the times show it, and 0
+// where it is too fine to matter. By a fine clock hardly two launches take equally long. So two readings suffice, if
+// each came more than once: what came once may be the first launch of a machine that only counts.
+func ClockStep(nanos []float64) float64 {
+	times := slices.Sorted(slices.Values(nanos))
+	if len(times) == 0 {
+		return 0
+	}
+	return tickOf(times, 2)
+}
+
+// tickOf is the smallest distance of two sorted readings, if all other distances are multiples of it, and there are at
+// least so many readings, some of which came more than once; of only two, both.
+func tickOf(times []float64, least int) float64 {
 	noise := times[len(times)-1] * 1e-6 // runners keep times in 32-bit floats, or round them
 	var gaps []float64
-	for i := 1; i < len(times); i++ {
-		if gap := times[i] - times[i-1]; gap > noise {
-			gaps = append(gaps, gap)
+	once, since := 0, 0
+	for i := 1; i <= len(times); i++ {
+		if i < len(times) && times[i]-times[i-1] <= noise {
+			continue
 		}
+		if i < len(times) {
+			gaps = append(gaps, times[i]-times[i-1])
+		}
+		if i-since == 1 {
+			once++
+		}
+		since = i
 	}
-	if len(gaps) < 2 || len(gaps) == len(times)-1 {
+	readings := len(gaps) + 1
+	if readings < least || once == readings || readings == 2 && once > 0 {
 		return 0
 	}
 	slices.Sort(gaps)
@@ -92,7 +118,7 @@ func clockStep(s *Series) float64 {
 	if step < fineClockStep/2*times[0] {
 		return 0
 	}
-	return step / times[len(times)/2]
+	return step
 }
 
 // clockShare is the step of the clock for the shape. The median over the rounds decides, so that a single

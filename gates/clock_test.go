@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
 func TestCoarseClock(t *testing.T) {
@@ -182,6 +184,70 @@ func TestClockOfFloatMilliseconds(t *testing.T) {
 		}
 		if c := clockShareOf(s, func(int) int { return 0 }); math.Abs(c.most*math.Floor(ticks/3)-1) > 0.01 {
 			t.Errorf("%.1f ticks: a step of %v of the candidate", ticks, c.most)
+		}
+	}
+}
+
+// A harness times launches one by one, by a clock that is coarse beside them. The median of a process may then have two readings
+// alone, which also a quiet machine has. The launches tell the step.
+func TestClockOfLaunches(t *testing.T) {
+	run := func(clock, truth, launch float64, seed uint64) *Verdict {
+		rng := newRand(seed, 7)
+		e := quiet(1).measured(rng, 6)
+		for r := range e.Performance.Rounds {
+			s := &e.Performance.Rounds[r].Series[0]
+			s.ClockNanos = 0
+			for i, side := range strings.ReplaceAll(s.Order, " ", "") {
+				own := launch
+				if side == SideCandidate {
+					own /= truth
+				}
+				var times []float64
+				for range 25 {
+					at, took := clock*rng.Float64(), own*(1+0.01*rng.NormFloat64())
+					times = append(times, clock*math.Floor((at+took)/clock))
+				}
+				s.Nanos[i] = stats.Describe(times).P50
+				s.ClockNanos = max(s.ClockNanos, ClockStep(times))
+			}
+		}
+		return judged(t, gate10, e)
+	}
+	passed := 0
+	for seed := range uint64(100) {
+		v := run(1000, 1.085, 4000+40*float64(seed), seed)
+		if v.Outcome == Pass {
+			t.Errorf("a launch of %d ns by a clock of 1 µs: %s", 4000+40*seed, v.Summary)
+		}
+		if v = run(32, 1.085, 4000+40*float64(seed), seed); v.Outcome != Defer {
+			t.Errorf("a launch of %d ns by a clock of 32 ns: %s: %s", 4000+40*seed, v.Outcome, v.Summary)
+		}
+		if v = run(32, 1.2, 4000+40*float64(seed), seed); v.Outcome == Pass {
+			passed++
+		}
+		if v = run(1, 1.12, 4000+40*float64(seed), seed); v.Outcome != Pass {
+			t.Errorf("a launch of %d ns by a clock of 1 ns: %s: %s", 4000+40*seed, v.Outcome, v.Summary)
+		}
+	}
+	if passed < 98 {
+		t.Errorf("of +20 %%, %d of 100 pass by a clock of 32 ns", passed)
+	}
+	for name, c := range map[string]struct {
+		times []float64
+		want  float64
+	}{
+		"nothing":                       {nil, 0},
+		"one launch":                    {[]float64{5000}, 0},
+		"a machine that counts":         {[]float64{5000, 5000, 5000}, 0},
+		"its first launch takes longer": {[]float64{6000, 5000, 5000, 5000}, 0},
+		"two readings":                  {[]float64{6000, 5000, 5000, 6000}, 1000},
+		"three readings":                {[]float64{7000, 5000, 5000, 6000}, 1000},
+		"each once":                     {[]float64{7000, 5000, 6000}, 0},
+		"no common step":                {[]float64{7000, 5000, 5000, 5900}, 0},
+		"a step that does not matter":   {[]float64{5000, 5000, 5012, 5012}, 0},
+	} {
+		if got := ClockStep(c.times); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

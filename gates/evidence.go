@@ -371,6 +371,7 @@ type Series struct {
 	SoloDisturbed int       `json:"solo_disturbed,omitempty"` // how many of those were disturbed from outside
 	Single        *Singles  `json:"single_ns,omitempty"`      // one launch at a time, where a sample is a batch of several
 	Stateful      []float64 `json:"stateful_ns,omitempty"`    // the candidate without the reset of its state before the launch, where it has state
+	ClockNanos    float64   `json:"clock_ns,omitempty"`       // the step of the clock that timed the launches behind a sample, where they show it: see ClockStep
 
 	States          *States `json:"states,omitempty"`           // of the device
 	Verified        int     `json:"verified"`                   // outputs of timed launches that were compared

@@ -307,6 +307,9 @@ func (s Series) problem() (field, problem string) {
 	if s.SoloDisturbed < 0 || s.SoloDisturbed > len(s.Solo) {
 		return "solo_disturbed", fmt.Sprintf("is %d of %d samples", s.SoloDisturbed, len(s.Solo))
 	}
+	if !(s.ClockNanos >= 0) || math.IsInf(s.ClockNanos, 0) {
+		return "clock_ns", fmt.Sprintf("is %v", s.ClockNanos)
+	}
 	if s.Referenced < 0 {
 		return "referenced", fmt.Sprintf("is %d", s.Referenced)
 	}

@@ -175,7 +175,7 @@ type CoarseClock struct {
 }
 
 func (c CoarseClock) Sentence() string {
-	return fmt.Sprintf("the clock's resolution is %s of a sample on %s (at most %s can be judged); time more launches per sample, or use a finer clock",
+	return fmt.Sprintf("the clock's resolution is %s of a sample on %s (at most %s can be judged); time several launches at once, or use a finer clock",
 		number.Share(c.Step), c.Shape, number.Share(c.Most))
 }
 

@@ -140,6 +140,11 @@ func TestVerdicts(t *testing.T) {
 			"the bench command printed no times for mission (print {\"shape\":\"mission\",\"us\":[…]})"},
 		{"checks nothing that it times", trial{candidate: "us=80; " + onlyTimed + "print_figures() { :; }"}, gates.Defer, gates.ReasonCorrectness,
 			"the bench command printed no error figures of the outputs that it timed on small"},
+		{"its clock is too coarse for the launches", trial{
+			baseline:  "print_times() { echo '{\"shape\":\"'$1'\",\"us\":[5,6,5,6,6]}' >&3; }",
+			candidate: "print_times() { echo '{\"shape\":\"'$1'\",\"us\":[4,5,4,5,5]}' >&3; }",
+		}, gates.Error, gates.ReasonRunner,
+			"the clock's resolution is 16.7\u00a0% of a sample on mission"},
 		{"the baseline fails", trial{baseline: onlyTimed + "exit 7", candidate: "us=80"}, gates.Error, gates.ReasonRunner,
 			"The runner could not do its work: measuring round 1: the baseline's harness failed: the bench command ended with status 7; fix it on the base"},
 	} {
@@ -239,7 +244,7 @@ func alive(t *testing.T, argument string) bool {
 // behind, which changes nothing.
 func TestEvidenceIsComplete(t *testing.T) {
 	t.Parallel()
-	e, v, w := trial{candidate: "before() { sleep 31415926 & }; print_times() { echo '{\"shape\":\"'$1'\",\"us\":[80,79.5,900,80.5,80]}' >&3; }"}.gate(t)
+	e, v, w := trial{candidate: "before() { sleep 31415926 & }; print_times() { echo '{\"shape\":\"'$1'\",\"us\":[80,79.7,900,80.5,80]}' >&3; }"}.gate(t)
 	if v.Outcome != gates.Pass || !strings.HasPrefix(v.Summary, "Proven: speedup +25.0\u00a0% [+24.4\u00a0%, +25.6\u00a0%] on mission") {
 		t.Fatalf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
@@ -115,6 +114,3 @@ func (r *report) missing(shapes []manifest.Shape, n needs) string {
 	}
 	return ""
 }
-
-// sample returns the single value of a process for a shape.
-func (r *report) sample(shape string) float64 { return stats.Describe(r.times[shape]).P50 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
@@ -59,10 +60,13 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 }
 
 // add appends a process's single sample to the series and, for the candidate, the errors of the
-// outputs behind it. Batch is the smallest number of launches behind a sample.
+// outputs behind it. Batch is the smallest number of launches behind a sample. The median of launches hides the
+// step of the harness's clock, so the series keeps the coarsest one that a process shows.
 func (r *report) add(s *gates.Series, candidate bool) {
-	s.Nanos = append(s.Nanos, r.sample(s.Shape))
-	if n := len(r.times[s.Shape]); s.Batch == 0 || n < s.Batch {
+	times := r.times[s.Shape]
+	s.Nanos = append(s.Nanos, stats.Describe(times).P50)
+	s.ClockNanos = max(s.ClockNanos, gates.ClockStep(times))
+	if n := len(times); s.Batch == 0 || n < s.Batch {
 		s.Batch = n
 	}
 	if !candidate {
