@@ -19,16 +19,17 @@ type Abilities struct {
 	Sanitizers  []policy.Sanitizer `json:"sanitizers,omitempty"`
 	Disassembly bool               `json:"disassembly,omitempty"` // it can show machine code
 	Profiler    bool               `json:"profiler,omitempty"`    // it can read a profiler's metrics
+	Counters    bool               `json:"counters,omitempty"`    // it can count what a kernel does, without a profiler
 }
 
 // Equal reports whether two backends can do the same.
 func (a Abilities) Equal(b Abilities) bool {
 	return a.Clock == b.Clock && a.SingleLaunches == b.SingleLaunches && a.OwnProcesses == b.OwnProcesses &&
-		slices.Equal(a.Sanitizers, b.Sanitizers) && a.Disassembly == b.Disassembly && a.Profiler == b.Profiler
+		slices.Equal(a.Sanitizers, b.Sanitizers) && a.Disassembly == b.Disassembly && a.Profiler == b.Profiler && a.Counters == b.Counters
 }
 
 // Explains reports whether the backend can count what a kernel does, to explain its times.
-func (a Abilities) Explains() bool { return a.Profiler }
+func (a Abilities) Explains() bool { return a.Profiler || a.Counters }
 
 // onHost reports whether kernels run on the processor of the host.
 func (a Abilities) onHost() bool { return a.Clock == ClockProcess }

@@ -99,6 +99,12 @@ func explain(e *Evidence, compared []Comparison, shapes []string) []Why {
 	return all
 }
 
+// telling leaves out explanations that nobody has asked for and that say nothing: nothing was counted, nothing of the builds differs, and
+// nobody can change that.
+func telling(all []Why) []Why {
+	return slices.DeleteFunc(all, func(w Why) bool { return w.Static && !w.Moved && w.Note == "" })
+}
+
 // WithMachineCode is the explanations of a verdict, each with the machine code of the kernels that serve its shape.
 func WithMachineCode(v *Verdict) []Why {
 	all := slices.Clone(v.Why)
@@ -122,8 +128,12 @@ func countedWhys(e *Evidence, compared []Comparison) []Why {
 	var all []Why
 	for _, s := range e.Explained.Shapes {
 		p := why.Profiles{Baseline: launchOf(s.Baseline), Again: launchOf(s.Again), Candidate: launchOf(s.Candidate), Claims: claims(e)}
-		if c := comparisonOf(compared, s.Shape); c != nil && c.Speedup.Known() {
+		c := comparisonOf(compared, s.Shape)
+		if c != nil && c.Speedup.Known() {
 			p.Speedup = c.Speedup.Value
+		}
+		if e.Can().onHost() {
+			addMeasured(e, s.Shape, c, p)
 		}
 		w := Why{Shape: s.Shape, Explanation: why.Explain(p), Stalled: stalledSides(s)}
 		if len(w.Stalled) < 2 {

@@ -1,6 +1,10 @@
 package gates
 
-import "github.com/kernelgate/kernelgate/gates/why"
+import (
+	"maps"
+
+	"github.com/kernelgate/kernelgate/gates/why"
+)
 
 // staticWhys explains from the builds alone what no profiler has counted: the evidence has what the compiler says of both sides, and
 // the instructions by what they do.
@@ -14,21 +18,46 @@ func staticWhys(e *Evidence, compared []Comparison, shapes []string) []Why {
 		if c := comparisonOf(compared, shape); c != nil && c.Baseline != nil && c.Candidate != nil {
 			beforeMicros, afterMicros = c.Baseline.P50, c.CandidateTime()
 		}
-		var code CodeChange
-		if m := e.MachineCode; m != nil {
-			for _, change := range m.Changes {
-				if change.serves(shape) {
-					code = change
-					break
-				}
-			}
-		}
+		code := codeServing(e, shape)
 		before := staticLaunch(e, e.Baseline, code.Baseline, beforeMicros)
 		after := staticLaunch(e, e.Candidate, code.Candidate, afterMicros)
 		p := why.Profiles{Baseline: before, Again: before, Candidate: after, Claims: claims(e)}
 		all = append(all, Why{Shape: shape, Explanation: why.Explain(p)})
 	}
 	return all
+}
+
+// codeServing is the machine code that serves a shape, of both sides.
+func codeServing(e *Evidence, shape string) CodeChange {
+	if m := e.MachineCode; m != nil {
+		for _, change := range m.Changes {
+			if change.serves(shape) {
+				return change
+			}
+		}
+	}
+	return CodeChange{}
+}
+
+// addMeasured adds to what was counted of kernels on a CPU the instructions of the builds, because most systems count little there, and
+// the times that the rounds have measured. Those of a few launches are no good on a machine with other work.
+func addMeasured(e *Evidence, shape string, c *Comparison, p why.Profiles) {
+	if e.Baseline == nil || e.Candidate == nil {
+		return
+	}
+	beforeMicros, afterMicros := 0.0, 0.0
+	if c != nil && c.Baseline != nil && c.Candidate != nil {
+		beforeMicros, afterMicros = c.Baseline.P50, c.CandidateTime()
+	}
+	code := codeServing(e, shape)
+	before, after := staticLaunch(e, e.Baseline, code.Baseline, beforeMicros), staticLaunch(e, e.Candidate, code.Candidate, afterMicros)
+	for _, side := range []struct{ counted, known why.Launch }{{p.Baseline, before}, {p.Again, before}, {p.Candidate, after}} {
+		if len(side.counted) > 0 {
+			own := maps.Clone(side.counted[0].Counters)
+			maps.Copy(own, side.known[0].Counters)
+			side.counted[0].Counters = own
+		}
+	}
 }
 
 // staticLaunch is what is known without a profiler, by the names that a profiler has for it. A time of 0 was not measured.

@@ -28,7 +28,7 @@ var modes = []ModeInfo{
 	{
 		Mode: manifest.ModeCPU, Device: gates.DeviceCPU, Label: CPULabel, Assembler: true,
 		Abilities: gates.Abilities{
-			Clock: gates.ClockProcess, SingleLaunches: true, OwnProcesses: true, Disassembly: true,
+			Clock: gates.ClockProcess, SingleLaunches: true, OwnProcesses: true, Disassembly: true, Counters: true,
 			Sanitizers: []policy.Sanitizer{policy.Memcheck, policy.Initcheck}, // a kernel may have only one thread
 		},
 	},

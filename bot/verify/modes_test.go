@@ -176,6 +176,9 @@ shapes: {small: {N: 1024}}
 		{"nothing at all", "correctness", func(e *gates.Evidence) { e.Correctness = nil }},
 		{"the device's clock", "abilities", func(e *gates.Evidence) { e.Abilities = &gates.Abilities{Clock: gates.ClockDevice} }},
 		{"machine code", "machine_code", func(e *gates.Evidence) { e.MachineCode = &gates.MachineCode{Tool: "objdump"} }},
+		{"counters", "explained.shapes", func(e *gates.Evidence) {
+			e.Explained = &gates.Explained{Shapes: []gates.ExplainedShape{{Shape: "small"}}}
+		}},
 		{"a sanitizer", "sanitize.tools[0]", func(e *gates.Evidence) {
 			e.Sanitize = &gates.Sanitize{Tools: []gates.Sanitized{{Tool: "racecheck", NotApplicable: "one thread"}}}
 		}},

@@ -283,8 +283,8 @@ func (c checker) rest() error {
 	switch {
 	case e.MachineCode != nil && !c.mode.Disassembly:
 		return fmt.Errorf("machine_code: nothing shows that of a %s kernel", e.Mode)
-	case e.Explained != nil && len(e.Explained.Shapes) > 0 && !c.mode.Profiler:
-		return fmt.Errorf("explained.shapes: there is no profiler for a %s kernel", e.Mode)
+	case e.Explained != nil && len(e.Explained.Shapes) > 0 && !c.mode.Explains():
+		return fmt.Errorf("explained.shapes: nothing counts what a %s kernel does", e.Mode)
 	case e.Explained != nil && slices.ContainsFunc(e.Explained.Shapes, func(s gates.ExplainedShape) bool { return !slices.Contains(c.job.ShapeNames(), s.Shape) }):
 		return errors.New("explained.shapes: one of them is none that both sides take")
 	case e.Profile != nil && len(e.Profile.Metrics) > 0 && !c.mode.Profiler:

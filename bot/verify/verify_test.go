@@ -186,6 +186,9 @@ func TestLies(t *testing.T) {
 		"a profiler": {"profile.metrics", func(e *gates.Evidence) {
 			e.Profile = &gates.Profile{Metrics: []gates.Metric{{Shape: "mission", Name: "x", Value: 1}}}
 		}},
+		"counters of another shape": {"explained.shapes", func(e *gates.Evidence) {
+			e.Explained = &gates.Explained{Shapes: []gates.ExplainedShape{{Shape: "mission"}, {Shape: "other"}}}
+		}},
 		"its own word on the best": {"best", func(e *gates.Evidence) {
 			e.Best = []gates.Best{{Shape: "mission", Commit: strings.Repeat("c", 40), Baseline: 1}}
 		}},

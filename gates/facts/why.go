@@ -15,9 +15,9 @@ type Explained struct{ why.Explanation }
 func (e Explained) Sentence() string {
 	switch {
 	case e.Static && e.Cause == "" && !e.Moved:
-		return "nothing was counted, and no figure of the builds differs"
+		return "without counters of the processor: no figure of the builds differs"
 	case e.Static && e.Cause == "":
-		return e.moves() + ": nothing was counted, and the builds alone name no cause"
+		return e.moves() + ": without counters of the processor, the builds name no cause"
 	case e.Contradicts:
 		return "under the profiler the times do not differ as they did when measured, so no cause is named"
 	case !e.Moved:
@@ -105,6 +105,15 @@ var causes = map[why.Cause][2]string{
 	why.L2Traffic:     {"less traffic with the L2 cache", "more traffic with the L2 cache"},
 	why.L1Traffic:     {"less traffic with the L1 cache", "more traffic with the L1 cache"},
 	why.Instructions:  {"fewer instructions", "more instructions"},
+
+	why.PageFaults:           {"less memory is touched for the first time in a launch", "memory is touched for the first time in every launch"},
+	why.ContextSwitches:      {"its threads give up their processors less often", "its threads give up their processors"},
+	why.BranchMisses:         {"fewer mispredicted branches", "mispredicted branches"},
+	why.CacheMisses:          {"fewer accesses miss the caches", "more accesses miss the caches"},
+	why.L1Misses:             {"fewer loads miss the L1 cache", "more loads miss the L1 cache"},
+	why.TLBMisses:            {"fewer loads miss the TLB", "more loads miss the TLB"},
+	why.MoreInstructions:     {"fewer instructions", "more instructions"},
+	why.CyclesPerInstruction: {"its instructions wait less", "its instructions wait longer"},
 }
 
 func (e Explained) cause() string {

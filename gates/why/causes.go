@@ -1,6 +1,9 @@
 package why
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A Cause is a mechanism that makes a kernel slow.
 type Cause string
@@ -39,7 +42,9 @@ type rule struct {
 }
 
 // rules is every mechanism.
-var rules = []rule{
+var rules = slices.Concat(gpuRules, cpuRules)
+
+var gpuRules = []rule{
 	{cause: Launches, rows: []string{"kernels", "busy"}, more: 1, cost: func(own, other side) float64 {
 		if own.kernels <= other.kernels || own.micros()/float64(own.kernels) > 2*shortKernel {
 			return 0

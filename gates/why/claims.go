@@ -20,6 +20,10 @@ var claimed = []struct {
 	{regexp.MustCompile(`(?i)\bbarriers?\b|\bsyncthreads\b|\bsynchroni[sz]`), "barrier"},
 	{regexp.MustCompile(`(?i)\b(dram|bandwidth)\b`), "dram"},
 	{regexp.MustCompile(`(?i)\btail (wave|effect)|\bwave quanti[sz]`), "waves"},
+	{regexp.MustCompile(`(?i)\bbranch(es|less)?\b|\bmispredict`), "cpu_branch_misses"},
+	{regexp.MustCompile(`(?i)\bcache miss|\bcache.?friendly\b|\blocality\b|\b(cache|loop).?(block|til)ing\b`), "cpu_cache_misses"},
+	{regexp.MustCompile(`(?i)\bTLB\b|\bhuge ?pages?\b`), "cpu_tlb_misses"},
+	{regexp.MustCompile(`(?i)\bpage.?faults?\b|\ballocat|\bmalloc\b`), "cpu_page_faults"},
 }
 
 // maxClaims bounds the rows that an author can ask for.

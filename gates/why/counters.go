@@ -96,10 +96,10 @@ func (s side) sum(names ...string) float64 {
 }
 
 // micros is how long the profiler saw the launch run. Profiling changes clocks, so it is no timing.
-func (s side) micros() float64 { return s.get(nsDuration) / 1000 }
+func (s side) micros() float64 { return s.get(nsDuration, CPUTime) / 1000 }
 
 func (s side) cycles() float64 {
-	return s.get("sm__cycles_elapsed.max", "gpc__cycles_elapsed.max", "smsp__cycles_elapsed.max")
+	return s.get("sm__cycles_elapsed.max", "gpc__cycles_elapsed.max", "smsp__cycles_elapsed.max", CPUCycles)
 }
 
 // perSM is a count for each multiprocessor and cycle.
@@ -135,7 +135,7 @@ func BlockLimit(what string) string {
 // (tensor, memory, barrier, special, all).
 const StaticPrefix = "static__"
 
-// static reports whether nothing was counted, and only the build is known.
+// static reports whether no counter of the processor is known: only the build is or, on a CPU, what the system counts.
 func (s side) static() bool { return math.IsNaN(s.cycles()) }
 
 // blocksPerSM is how many blocks a multiprocessor holds, and what limits it.

@@ -18,7 +18,7 @@ type Profiles struct {
 type Explanation struct {
 	Cause  Cause   `json:"cause,omitempty"`  // none: no counter moved beyond the noise, or no mechanism explains the difference
 	Share  float64 `json:"share,omitempty"`  // the part of the difference that it explains, by its rule
-	Static bool    `json:"static,omitempty"` // nothing was counted: it follows from the builds alone
+	Static bool    `json:"static,omitempty"` // without counters of the processor: it follows from the builds and, on a CPU, from what the system counts
 	Faster bool    `json:"faster,omitempty"`
 	Moved  bool    `json:"moved,omitempty"` // some counter moved
 	// Contradicts says that the profiler saw a difference in the other direction, so that its counters do not explain the times.
@@ -166,7 +166,7 @@ func (c compared) rows(cause Cause, order []ranked, claims []string) []Row {
 		fill(m.id)
 	}
 	for _, id := range claims {
-		if len(ids) < MaxRows && measureOf(id).id != "" {
+		if m := measureOf(id); len(ids) < MaxRows && m.id != "" && m.onCPU() == c.baseline.onCPU() {
 			add(id)
 		}
 	}

@@ -18,6 +18,9 @@ const (
 
 // limiter applies the rules in their order: launches, the grid, the busiest unit, and else waiting.
 func (s side) limiter() Limiter {
+	if s.onCPU() {
+		return s.cpuLimiter()
+	}
 	switch {
 	case s.micros()/float64(max(1, s.kernels)) < shortKernel && (s.kernels > 1 || s.micros() < shortKernel/2):
 		return Limiter{Name: "launch overhead"}

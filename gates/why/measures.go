@@ -38,7 +38,7 @@ var Counters = []string{
 
 // Reads reports whether a counter is read here. Evidence keeps no others.
 func Reads(name string) bool {
-	if slices.Contains(Counters, name) || slices.ContainsFunc(blockLimits, func(l blockLimit) bool { return l.name == name }) {
+	if slices.Contains(Counters, name) || slices.Contains(cpuCounters, name) || slices.ContainsFunc(blockLimits, func(l blockLimit) bool { return l.name == name }) {
 		return true
 	}
 	if stall, ok := strings.CutPrefix(name, stallPrefix); ok {
@@ -54,7 +54,9 @@ func Reads(name string) bool {
 const relativeFloor = 0.03
 
 // measures is every figure, in the order in which rows of equal weight are shown.
-var measures = []measure{
+var measures = slices.Concat(cpuMeasures, gpuMeasures)
+
+var gpuMeasures = []measure{
 	{"kernels", "kernels of a launch", "", "", func(s side) float64 { return float64(s.kernels) }, 0.5},
 	{"blocks", "blocks", "", "launch__grid_size", func(s side) float64 { return s.get("launch__grid_size") }, 0.5},
 	{"waves", "waves of blocks", "", "launch__waves_per_multiprocessor", side.waves, 0.02},
@@ -95,6 +97,9 @@ var measures = []measure{
 func (s side) accessBytes() float64 {
 	return 32 * (s.globalSectors() - s.excess()) / s.globalRequests()
 }
+
+// onCPU reports whether the measure is one of a kernel on a CPU.
+func (m measure) onCPU() bool { return strings.HasPrefix(m.id, "cpu_") }
 
 func measureOf(id string) measure {
 	for _, m := range measures {

@@ -45,7 +45,6 @@ type Config struct {
 type Worker struct {
 	runners.WithoutNotes
 	runners.WithoutArtifacts
-	runners.WithoutExplanation
 	runners.WithoutEnergy
 	runners.ArmSet[*executable]
 	job      runners.Job

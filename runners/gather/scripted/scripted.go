@@ -57,7 +57,6 @@ type backend struct {
 	runners.WithoutNotes
 	runners.WithoutEnergy
 	runners.WithoutArtifacts
-	runners.WithoutExplanation
 	runners.WithoutDisassembly
 	runners.WithoutReference
 	runners.WithoutArms
@@ -69,6 +68,11 @@ type backend struct {
 // Open returns the backend for a job; it is an arm.Opener.
 func (r Runner) Open(_ context.Context, job runners.Job, _ string) (runners.Backend, error) {
 	return backend{Runner: r, job: job, rng: rand.New(rand.NewPCG(1, 2))}, nil
+}
+
+// Explain counts nothing: a script says how fast it is, and does nothing.
+func (backend) Explain(context.Context, runners.Explanation, runners.Progress) (*gates.Explained, *gates.Profile, error) {
+	return &gates.Explained{}, nil, nil
 }
 
 // LayIn does nothing: scripts include nothing.

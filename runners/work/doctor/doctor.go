@@ -39,6 +39,8 @@ type Host struct {
 	CC      func(context.Context) (version string, err error)
 	Git     func(context.Context) (version string, err error)
 	Temp    func() (dir string, free uint64, err error) // the folder for builds and its free bytes
+	// Counts says what stands in the way of the processor's counters, and what to do; nothing if they can be read.
+	Counts func() (obstacle, remedy string)
 
 	Devices   func() []string // the GPUs' device files
 	GPU       func() (GPU, error)
@@ -72,7 +74,7 @@ func Run(ctx context.Context, h Host, say func(what string)) []Finding {
 		findings = append(findings, sandboxFinding(c))
 	}
 	say("the C compiler and git")
-	findings = append(findings, ccFinding(h.CC(ctx)), gitFinding(h.Git(ctx)), tempFinding(h.Temp()))
+	findings = append(findings, ccFinding(h.CC(ctx)), gitFinding(h.Git(ctx)), tempFinding(h.Temp()), counterFinding(h.Counts()))
 
 	say("the GPU")
 	gpu, err := h.GPU()

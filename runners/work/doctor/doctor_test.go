@@ -45,6 +45,7 @@ func fit() Host {
 		CC:      has("gcc (Debian 12.2.0-14) 12.2.0"),
 		Git:     has("2.39.5"),
 		Temp:    func() (string, uint64, error) { return "/tmp", 41 << 30, nil },
+		Counts:  func() (string, string) { return "", "" },
 		Devices: func() []string { return []string{"/dev/nvidia0"} },
 		GPU: func() (GPU, error) {
 			return GPU{Count: 1, Name: "NVIDIA H200", Arch: "sm_90", Memory: 150_754_820_096, CUDA: "13.0", PCIBusID: "0000:17:00.0"}, nil
@@ -124,6 +125,9 @@ var hosts = []struct {
 		}
 		h.CC = lacks(toolchain.ErrNoCompiler)
 		h.Git = lacks(errors.New("not found"))
+		h.Counts = func() (string, string) {
+			return "Linux does not let this user count events: kernel.perf_event_paranoid is 3", "sysctl -w kernel.perf_event_paranoid=2"
+		}
 		h.Temp = func() (string, uint64, error) { return "/tmp", 100 << 20, nil }
 		h.Devices = func() []string { return nil }
 		h.GPU = func() (GPU, error) { return GPU{}, dynlib.ErrMissing }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kernelgate/kernelgate/runners/backend/cpu"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/build/inspect"
@@ -71,6 +72,7 @@ func DefaultHost() Host {
 			}
 			return fmt.Sprintf("%s, %s", python, python.Program), nil
 		},
+		Counts: cpu.Counts,
 		NCU: func(ctx context.Context) (string, error) {
 			ncu, err := inspect.FindNCU(ctx, os.Getenv)
 			return fmt.Sprintf("%s, %s", ncu.Version, ncu.Path), err

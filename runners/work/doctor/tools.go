@@ -120,6 +120,13 @@ func pythonFinding(version string, err error) Finding {
 	return f
 }
 
+func counterFinding(obstacle, remedy string) Finding {
+	if obstacle != "" {
+		return Finding{Name: "CPU counters", Status: Warn, Detail: obstacle, Remedy: remedy + "; until then explanations of kernels on a CPU have fewer counters"}
+	}
+	return Finding{Name: "CPU counters", Status: OK, Detail: "of cycles, instructions, branches and caches"}
+}
+
 func ncuFindings(ctx context.Context, h Host, gpu bool) []Finding {
 	version, err := h.NCU(ctx)
 	f := toolFinding("ncu", version, err, Warn, inspect.ErrNoNCU.Error()+"; until then the profile gate is skipped")

@@ -1,0 +1,181 @@
+package cpu
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/why"
+	"github.com/kernelgate/kernelgate/runners/backend/interleave"
+)
+
+// An event is something that the system counts while a process runs.
+type event struct {
+	counter string // its name in evidence
+	kind    uint32 // of perf_event_open
+	config  uint64
+}
+
+// cacheMiss is the configuration of the misses of loads in a cache.
+func cacheMiss(cache uint64) uint64 {
+	return cache | unix.PERF_COUNT_HW_CACHE_OP_READ<<8 | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16
+}
+
+// events is everything that is counted, under names that Linux has on every processor. Those of hardware need a processor, or
+// a virtual machine, that counts.
+var events = []event{
+	{why.CPUPageFaults, unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS},
+	{why.CPUSwitches, unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CONTEXT_SWITCHES},
+	{why.CPUWork, unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_TASK_CLOCK},
+	{why.CPUCycles, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES},
+	{why.CPUInstructions, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS},
+	{why.CPUBranchMisses, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_BRANCH_MISSES},
+	{why.CPUMemoryMisses, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CACHE_MISSES},
+	{why.CPUL1Misses, unix.PERF_TYPE_HW_CACHE, cacheMiss(unix.PERF_COUNT_HW_CACHE_L1D)},
+	{why.CPUTLBMisses, unix.PERF_TYPE_HW_CACHE, cacheMiss(unix.PERF_COUNT_HW_CACHE_DTLB)},
+}
+
+// A counters is the open counters of one process.
+type counters struct {
+	files []int // one for each event; -1 where the system does not count it
+}
+
+// countIn begins to count in a process, which must be stopped, and in the threads that it starts. What a processor does for the
+// system is left out, and so needs no permission where the system is set up as usual. The error is for a system that counts nothing here.
+func countIn(pid int, events []event) (*counters, error) {
+	c := &counters{}
+	var refused error
+	for _, e := range events {
+		attr := unix.PerfEventAttr{
+			Type: e.kind, Config: e.config, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+			Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
+			Bits:        unix.PerfBitInherit | unix.PerfBitExcludeHv,
+		}
+		if e.counter != why.CPUSwitches { // which are always the system's
+			attr.Bits |= unix.PerfBitExcludeKernel
+		}
+		fd, err := unix.PerfEventOpen(&attr, pid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err != nil {
+			fd = -1
+			if refused == nil || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+				refused = err
+			}
+		}
+		c.files = append(c.files, fd)
+	}
+	if !slices.ContainsFunc(c.files, func(fd int) bool { return fd >= 0 }) {
+		return nil, refused
+	}
+	return c, nil
+}
+
+// counts returns what was counted since, by the names in evidence, for each of so many launches. A processor has few counters and
+// takes turns with the events, so a count is that of all the time if it ran for a part of it.
+func (c *counters) counts(events []event, launches int) map[string]float64 {
+	found := map[string]float64{}
+	for i, fd := range c.files {
+		var raw [24]byte
+		if fd < 0 {
+			continue
+		}
+		if n, err := read(fd, raw[:]); err != nil || n != len(raw) {
+			continue
+		}
+		value, enabled, running := binary.NativeEndian.Uint64(raw[:]), binary.NativeEndian.Uint64(raw[8:]), binary.NativeEndian.Uint64(raw[16:])
+		if running == 0 {
+			continue // no counter was free
+		}
+		found[events[i].counter] = float64(value) * (float64(enabled) / float64(running)) / float64(launches)
+	}
+	return found
+}
+
+func (c *counters) close() {
+	for _, fd := range c.files {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// countOn counts while a process runs the kernel on every image. It has done so once before, so that its code and its memory are in place.
+func (c *child) countOn(images [][]byte, events []event) (found map[string]float64, failure *gates.Failure, err error) {
+	if failure, err := c.ready(); err != nil || failure != nil {
+		return nil, failure, err
+	}
+	c.memory.load(images)
+	r, err := c.take()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.end()
+	if _, failure, err := c.execute(r, 0, len(images[0]), len(images)); err != nil || failure != nil {
+		return nil, failure, err
+	}
+	c.memory.load(images)
+	open, err := countIn(r.pid, events)
+	if err != nil {
+		return nil, nil, &uncountable{err}
+	}
+	defer open.close()
+	var times interleave.Times
+	if times, failure, err = c.execute(r, 0, len(images[0]), len(images)); err != nil || failure != nil {
+		return nil, failure, err
+	}
+	found = open.counts(events, len(images))
+	found[why.CPUTime] = float64(times.Device.Nanoseconds()) / float64(len(images))
+	return found, nil, nil
+}
+
+// uncountable says that the system counts nothing for this program.
+type uncountable struct{ why error }
+
+func (u *uncountable) Error() string { return u.detail() + " (" + u.remedy() + ")" }
+
+func (u *uncountable) detail() string {
+	switch {
+	case errors.Is(u.why, unix.EPERM): // what containers answer
+		return "this container may not count events"
+	case errors.Is(u.why, unix.EACCES):
+		return fmt.Sprintf("Linux does not let this user count events: kernel.perf_event_paranoid is %s", paranoid())
+	}
+	return fmt.Sprintf("Linux does not count here: %v", u.why)
+}
+
+func (u *uncountable) remedy() string {
+	switch {
+	case errors.Is(u.why, unix.EPERM):
+		return "give it the capability CAP_PERFMON, such as --cap-add PERFMON"
+	case errors.Is(u.why, unix.EACCES):
+		return "sysctl -w kernel.perf_event_paranoid=2"
+	}
+	return "bare metal has counters, and so has a virtual machine with a virtual PMU"
+}
+
+// Counts says whether this host lets programs read the counters of the processor: nothing if it does, or else what stands in the
+// way, and what to do.
+func Counts() (obstacle, remedy string) {
+	open, err := countIn(0, slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.counter != why.CPUCycles }))
+	if err != nil {
+		u := &uncountable{err}
+		return u.detail(), u.remedy()
+	}
+	open.close()
+	return "", ""
+}
+
+// paranoid is the system's setting about counters.
+func paranoid() string {
+	text, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(text))
+}

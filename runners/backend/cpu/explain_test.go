@@ -1,0 +1,221 @@
+package cpu
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/gates/why"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// freshPages is how many pages a launch touches for the first time in each launch: malloc gives such large pieces back to the system.
+const freshPages = 200
+
+const (
+	touches = include + `void scale(const float *x, float *y, int32_t N)
+{
+    char *scratch = malloc(48 << 20);
+    for (int i = 0; i < 200; i++) scratch[4096 * (i + 1)] = i;
+    for (int i = 0; i < N; i++) y[i] = 2 * x[i] + 0 * (volatile char)scratch[4096];
+    free(scratch);
+}
+`
+	reuses = include + `void scale(const float *x, float *y, int32_t N)
+{
+    static char *scratch;
+    if (!scratch) scratch = malloc(48 << 20);
+    for (int i = 0; i < 200; i++) scratch[4096 * (i + 1)] = i;
+    for (int i = 0; i < N; i++) y[i] = 2 * x[i] + 0 * (volatile char)scratch[4096];
+}
+`
+	// Two threads hand a turn to each other.
+	turns = `#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+extern "C" void scale(const float *x, float *y, int32_t N)
+{
+    std::mutex lock;
+    std::condition_variable moved;
+    int turn = 0;
+    auto play = [&](int mine) {
+        std::unique_lock<std::mutex> own(lock);
+        for (int i = 0; i < 40; i++) {
+            moved.wait(own, [&] { return turn % 2 == mine; });
+            turn++;
+            moved.notify_one();
+        }
+    };
+    std::thread other(play, 1);
+    play(0);
+    other.join();
+    for (int i = 0; i < N; i++) y[i] = 2 * x[i];
+}
+`
+	noTurns = `#include <cstdint>
+extern "C" void scale(const float *x, float *y, int32_t N)
+{
+    for (int i = 0; i < N; i++) y[i] = 2 * x[i];
+}
+`
+	// The thread has the work, and the kernel waits for it.
+	threads = `#include <cstdint>
+#include <cstdlib>
+#include <thread>
+extern "C" void scale(const float *x, float *y, int32_t N)
+{
+    std::thread other([=] {
+        char *scratch = (char *)malloc(48 << 20);
+        for (int i = 0; i < 200; i++) ((volatile char *)scratch)[4096 * (i + 1)] = i;
+        for (int i = 0; i < N; i++) y[i] = 2 * x[i];
+        free(scratch);
+    });
+    other.join();
+}
+`
+)
+
+// countedOn builds both sides, and counts events on the shape mission.
+func countedOn(t *testing.T, events []event, before, after string) *gates.ExplainedShape {
+	t.Helper()
+	m, p := languages(t)
+	return countedBy(t, newTestWorker(t, m, p, before, after, time.Minute), events)
+}
+
+func countedBy(t *testing.T, w *Worker, events []event) *gates.ExplainedShape {
+	t.Helper()
+	for role, side := range map[runners.Role]runners.Side{runners.Baseline: *w.job.Baseline, runners.Candidate: w.job.Candidate} {
+		if b, err := w.Build(t.Context(), role, side); err != nil || !b.OK {
+			t.Fatal(b.Error, err)
+		}
+	}
+	shape, _ := w.job.Manifest.Shape("mission")
+	s, err := w.countShape(t.Context(), shape, events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// explained explains what was counted, with times as rounds would measure them.
+func explained(s *gates.ExplainedShape, beforeMicros, afterMicros float64) gates.Why {
+	e := &gates.Evidence{
+		Kernel: "scale", Mode: "cpu", Baseline: &gates.Build{OK: true}, Candidate: &gates.Build{OK: true},
+		Explained: &gates.Explained{Shapes: []gates.ExplainedShape{*s}},
+	}
+	return gates.Explain(e, []gates.Comparison{{Shape: s.Shape, Baseline: &stats.Summary{P50: beforeMicros}, Candidate: &stats.Summary{P50: afterMicros}}})[0]
+}
+
+// What the system counts of real kernels names the cause in both directions: memory that is touched for the first time in every launch.
+func TestExplainPageFaults(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		before, after string
+		faults        [2]float64
+		faster        bool
+	}{{touches, reuses, [2]float64{freshPages, 0}, true}, {reuses, touches, [2]float64{0, freshPages}, false}} {
+		s := countedOn(t, events, c.before, c.after)
+		for i, side := range [][]gates.Counted{s.Baseline, s.Candidate} {
+			if got := side[0].Counters[why.CPUPageFaults]; math.Abs(got-c.faults[i]) > 4 {
+				t.Errorf("side %d: %v page faults a launch, want %v", i, got, c.faults[i])
+			}
+		}
+		times := []float64{600, 3}
+		if !c.faster {
+			slices.Reverse(times)
+		}
+		x := explained(s, times[0], times[1])
+		if x.Cause != why.PageFaults || x.Faster != c.faster || len(x.Rows) == 0 || x.Rows[0].ID != "cpu_page_faults" {
+			t.Errorf("faster=%v: %+v", c.faster, x)
+		}
+	}
+	if x := explained(countedOn(t, events, reuses, reuses), 3, 3); x.Cause != "" || x.Moved {
+		t.Errorf("equal kernels: %+v", x)
+	}
+}
+
+// What a thread does counts as well, and what this system does not count is left out.
+func TestCountedEvents(t *testing.T) {
+	t.Parallel()
+	nothing := event{"cpu.nothing", 77, 7}
+	all := append([]event{nothing}, events...)
+	w, _ := threadedWorker(t, "threads: 2\n", "scale.cpp", threads)
+	if b, err := w.Build(t.Context(), runners.Candidate, w.job.Candidate); err != nil || !b.OK {
+		t.Fatal(b.Error, err)
+	}
+	shape, _ := w.job.Manifest.Shape("mission")
+	d, err := newDrawer(w.job.Manifest, shape, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.draw(w.random("mission"), []uint64{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+	exe := w.sides[runners.Candidate]
+	c, err := startChild(t.Context(), exe.path, 2*d.layout.Size, exe.threads, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	found, failure, err := c.countOn(d.images[:2], all)
+	if err != nil || failure != nil {
+		t.Fatal(failure, err)
+	}
+	if _, known := found["cpu.nothing"]; known || !(found[why.CPUWork] > 0) || !(found[why.CPUTime] > 0) {
+		t.Errorf("%v", found)
+	}
+	if faults := found[why.CPUPageFaults]; math.Abs(faults-freshPages) > 8 {
+		t.Errorf("%v page faults in a launch whose thread touches %d pages", faults, freshPages)
+	}
+	if switches, known := found[why.CPUSwitches]; known && !(switches >= 1) {
+		t.Errorf("%v context switches in a launch that waits for a thread", switches)
+	}
+	if _, _, err := c.countOn(d.images[:2], []event{nothing}); err == nil || !strings.Contains(err.Error(), "Linux does not count here") {
+		t.Errorf("without any event: %v", err)
+	}
+}
+
+// Threads that wait for each other name the cause in both directions, where the system tells of context switches.
+func TestExplainSwitches(t *testing.T) {
+	t.Parallel()
+	for _, faster := range []bool{false, true} {
+		w, _ := threadedWorker(t, "threads: 2\n", "scale.cpp", turns)
+		before := sourceFolder(t, map[string]string{"scale.cpp": noTurns, "reference.c": reference})
+		side := runners.Side{Dir: before, Variant: w.job.Candidate.Variant}
+		w.job.Baseline = &side
+		if faster {
+			w.job.Baseline, w.job.Candidate = &runners.Side{Dir: w.job.Candidate.Dir, Variant: side.Variant}, side
+		}
+		s := countedBy(t, w, events)
+		if _, known := s.Baseline[0].Counters[why.CPUSwitches]; !known {
+			t.Skip("Linux does not tell this user of context switches")
+		}
+		times := []float64{20, 600}
+		if faster {
+			slices.Reverse(times)
+		}
+		if x := explained(s, times[0], times[1]); x.Cause != why.ContextSwitches || x.Faster != faster {
+			t.Errorf("faster=%v: %+v, %+v", faster, x, s)
+		}
+	}
+}
+
+func TestUncountable(t *testing.T) {
+	obstacle, remedy := Counts()
+	if (obstacle == "") != (remedy == "") {
+		t.Errorf("%q, %q", obstacle, remedy)
+	}
+	t.Logf("this host: %q", obstacle)
+	for errno, want := range map[error]string{unix.EPERM: "--cap-add PERFMON", unix.EACCES: "kernel.perf_event_paranoid is ", unix.ENOENT: "Linux does not count here: no such file"} {
+		if got := (&uncountable{errno}).Error(); !strings.Contains(got, want) {
+			t.Errorf("%v: %s", errno, got)
+		}
+	}
+}
