@@ -54,7 +54,7 @@ func Reads(name string) bool {
 const relativeFloor = 0.03
 
 // measures is every figure, in the order in which rows of equal weight are shown.
-var measures = slices.Concat(cpuMeasures, gpuMeasures)
+var measures = slices.Concat(gpuMeasures, cpuMeasures)
 
 var gpuMeasures = []measure{
 	{"kernels", "kernels of a launch", "", "", func(s side) float64 { return float64(s.kernels) }, 0.5},

@@ -146,7 +146,7 @@ func (u *uncountable) detail() string {
 	case errors.Is(u.why, unix.EACCES):
 		return fmt.Sprintf("Linux does not let this user count events: kernel.perf_event_paranoid is %s", paranoid())
 	}
-	return fmt.Sprintf("Linux does not count here: %v", u.why)
+	return fmt.Sprintf("this machine gives programs none (%v)", u.why)
 }
 
 func (u *uncountable) remedy() string {
@@ -156,7 +156,7 @@ func (u *uncountable) remedy() string {
 	case errors.Is(u.why, unix.EACCES):
 		return "sysctl -w kernel.perf_event_paranoid=2"
 	}
-	return "bare metal has counters, and so has a virtual machine with a virtual PMU"
+	return "use bare metal, or a virtual machine with a virtual PMU"
 }
 
 // Counts says whether this host lets programs read the counters of the processor: nothing if it does, or else what stands in the

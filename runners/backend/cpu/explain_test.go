@@ -177,7 +177,7 @@ func TestCountedEvents(t *testing.T) {
 	if switches, known := found[why.CPUSwitches]; known && !(switches >= 1) {
 		t.Errorf("%v context switches in a launch that waits for a thread", switches)
 	}
-	if _, _, err := c.countOn(d.images[:2], []event{nothing}); err == nil || !strings.Contains(err.Error(), "Linux does not count here") {
+	if _, _, err := c.countOn(d.images[:2], []event{nothing}); err == nil || !strings.Contains(err.Error(), "this machine gives programs none") {
 		t.Errorf("without any event: %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestUncountable(t *testing.T) {
 		t.Errorf("%q, %q", obstacle, remedy)
 	}
 	t.Logf("this host: %q", obstacle)
-	for errno, want := range map[error]string{unix.EPERM: "--cap-add PERFMON", unix.EACCES: "kernel.perf_event_paranoid is ", unix.ENOENT: "Linux does not count here: no such file"} {
+	for errno, want := range map[error]string{unix.EPERM: "--cap-add PERFMON", unix.EACCES: "kernel.perf_event_paranoid is ", unix.ENOENT: "this machine gives programs none (no such file"} {
 		if got := (&uncountable{errno}).Error(); !strings.Contains(got, want) {
 			t.Errorf("%v: %s", errno, got)
 		}
