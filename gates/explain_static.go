@@ -72,7 +72,7 @@ func staticLaunch(e *Evidence, b *Build, code *Instructions, micros float64) why
 		}
 	}
 	if code != nil {
-		for name, n := range map[string]int{"tensor": code.Tensor, "memory": code.Memory, "barrier": code.Barrier, "special": code.Special, "all": code.All()} {
+		for name, n := range map[string]int{"tensor": code.Tensor, "memory": code.Memory, "barrier": code.Barrier, "special": code.Special, "vector": code.Vector, "all": code.All()} {
 			counters[why.StaticPrefix+name] = float64(n)
 		}
 	}

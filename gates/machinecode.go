@@ -73,6 +73,8 @@ type Instructions struct {
 	Barrier int `json:"barrier"` // barriers, fences and waits
 	Special int `json:"special"` // special functions: roots, exponentials, reciprocals
 	Other   int `json:"other"`
+	// Vector is how many of them calculate with vectors, on a CPU.
+	Vector int `json:"vector,omitempty"`
 }
 
 // All is how many there are.
@@ -108,7 +110,7 @@ func (m *MachineCode) problem() (field, problem string) {
 			}
 		}
 		for side, n := range map[string]*Instructions{"baseline": c.Baseline, "candidate": c.Candidate} {
-			if n != nil && min(n.Tensor, n.Memory, n.Barrier, n.Special, n.Other) < 0 {
+			if n != nil && min(n.Tensor, n.Memory, n.Barrier, n.Special, n.Other, n.Vector) < 0 {
 				return at + "." + side, "has a negative count"
 			}
 		}

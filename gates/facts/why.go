@@ -97,6 +97,7 @@ var causes = map[why.Cause][2]string{
 	why.Divergence:    {"fewer divergent branches", "divergent branches"},
 	why.FP64:          {"less arithmetic in FP64", "arithmetic in FP64"},
 	why.NoTensorCores: {"the work moved to tensor cores", "the tensor cores are unused"},
+	why.NoVectors:     {"the work moved to vector instructions", "vector instructions are unused"},
 	why.NarrowAccess:  {"wider accesses to memory (vector loads and stores)", "narrow accesses to memory (no vector loads and stores)"},
 	why.Barriers:      {"less waiting at barriers", "more waiting at barriers"},
 	why.L2Misses:      {"data is found in the L2 cache again", "data is evicted from the L2 cache before it is read again"},

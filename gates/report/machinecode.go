@@ -99,6 +99,10 @@ func codeChange(c gates.CodeChange, named bool) []block {
 		add(k.name, k.of)
 	}
 	add("all", (*gates.Instructions).All)
+	vectors := func(i *gates.Instructions) int { return i.Vector }
+	if c.Baseline != nil && c.Baseline.Vector > 0 || c.Candidate != nil && c.Candidate.Vector > 0 {
+		add("… with vectors", vectors)
+	}
 	blocks = append(blocks, newTable([]column{{title: "instructions"}, {title: "baseline", right: true}, {title: "candidate", right: true}, {title: "change", right: true, spare: 1}}, rows))
 	if c.Diff == "" {
 		return blocks

@@ -21,6 +21,7 @@ const (
 	Barriers      Cause = "barriers"
 	Launches      Cause = "launches"
 	NoTensorCores Cause = "no-tensor-cores"
+	NoVectors     Cause = "no-vectors" // of a CPU
 	Occupancy     Cause = "occupancy"
 	DRAMTraffic   Cause = "dram-traffic"
 	L2Traffic     Cause = "l2-traffic"
@@ -115,6 +116,9 @@ var gpuRules = []rule{
 	}},
 	{cause: NoTensorCores, rows: []string{"static_tensor", "static_all"}, more: -1, cost: func(own, other side) float64 {
 		return onlyStatic(own, own.get(StaticPrefix+"tensor") == 0 && other.get(StaticPrefix+"tensor") > 0)
+	}},
+	{cause: NoVectors, rows: []string{"static_vector", "static_all"}, more: -1, cost: func(own, other side) float64 {
+		return onlyStatic(own, own.get(StaticPrefix+"vector") == 0 && other.get(StaticPrefix+"vector") > 0)
 	}},
 	{cause: DRAMTraffic, rows: []string{"dram_bytes", "dram"}, more: 1, general: true, cost: func(own, _ side) float64 { return own.dram() / 100 }},
 	{cause: L2Traffic, rows: []string{"l2"}, general: true, cost: func(own, _ side) float64 { return own.l2() / 100 }},

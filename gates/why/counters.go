@@ -132,7 +132,7 @@ func BlockLimit(what string) string {
 }
 
 // StaticPrefix begins the names of what is known from a build: spill_bytes, and the instructions of the code by what they do
-// (tensor, memory, barrier, special, all).
+// (tensor, memory, barrier, special, all; vector is those of all that calculate with vectors of a CPU).
 const StaticPrefix = "static__"
 
 // static reports whether no counter of the processor is known: only the build is or, on a CPU, what the system counts.

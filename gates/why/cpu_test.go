@@ -34,6 +34,7 @@ func TestCausesOnCPU(t *testing.T) {
 		{"a page for each access", onCPU(1e6, 3e6, 2e6, counts{CPUTLBMisses: 90_000}), onCPU(4e5, 1.2e6, 2e6, counts{CPUTLBMisses: 10}), TLBMisses, "cpu_tlb_misses", "TLB", "latency"},
 		{"memory of its own in each launch", onCPU(600_000, 0, 0, counts{CPUPageFaults: 200}), onCPU(3000, 0, 0, counts{CPUPageFaults: 0}), PageFaults, "cpu_page_faults", "", ""},
 		{"a lock", onCPU(100_000, 0, 0, counts{CPUSwitches: 40}), onCPU(20_000, 0, 0, counts{CPUSwitches: 1}), ContextSwitches, "cpu_switches", "", ""},
+		{"vectors", onCPU(4000, 0, 0, counts{StaticPrefix + "vector": 0, StaticPrefix + "all": 400}), onCPU(600, 0, 0, counts{StaticPrefix + "vector": 22, StaticPrefix + "all": 600}), NoVectors, "static_vector", "", ""},
 		{"nothing that anybody counted", onCPU(1000, 0, 0, counts{CPUPageFaults: 0}), onCPU(500, 0, 0, counts{CPUPageFaults: 0}), "", "", "", ""},
 	} {
 		for _, faster := range []bool{true, false} {

@@ -86,6 +86,7 @@ var gpuMeasures = []measure{
 	{"sectors", "sectors of global memory", "", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", side.globalSectors, 0},
 	{"spill_bytes", "bytes that spill to local memory", "B", "", func(s side) float64 { return s.get(StaticPrefix + "spill_bytes") }, 0.5},
 	{"static_tensor", "tensor instructions of the code", "", "", func(s side) float64 { return s.get(StaticPrefix + "tensor") }, 0.5},
+	{"static_vector", "vector arithmetic of the code", "", "", func(s side) float64 { return s.get(StaticPrefix + "vector") }, 0.5},
 	{"static_memory", "memory instructions of the code", "", "", func(s side) float64 { return s.get(StaticPrefix + "memory") }, 0.5},
 	{"static_barrier", "barrier instructions of the code", "", "", func(s side) float64 { return s.get(StaticPrefix + "barrier") }, 0.5},
 	{"static_special", "special-function instructions of the code", "", "", func(s side) float64 { return s.get(StaticPrefix + "special") }, 0.5},

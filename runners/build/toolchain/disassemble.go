@@ -33,12 +33,13 @@ type listing []instruction
 
 // An instruction is one line of a disassembly, without what depends on its address.
 type instruction struct {
-	Text  string
-	Class class
-	File  string // base name of the source; "" if unknown
-	Line  int
-	At    int // where it is, in bytes from the beginning of the function or of the image
-	Back  int // 1 plus the index of the instruction to which it branches backward; 0 for all others
+	Text   string
+	Class  class
+	Vector bool   // arithmetic on vectors, on a CPU
+	File   string // base name of the source; "" if unknown
+	Line   int
+	At     int // where it is, in bytes from the beginning of the function or of the image
+	Back   int // 1 plus the index of the instruction to which it branches backward; 0 for all others
 }
 
 // A class says what an instruction does.

@@ -128,6 +128,9 @@ func (l listing) count() *gates.Instructions {
 	into := map[class]*int{classTensor: &n.Tensor, classMemory: &n.Memory, classBarrier: &n.Barrier, classSpecial: &n.Special, classOther: &n.Other}
 	for _, i := range l {
 		*into[i.Class]++
+		if i.Vector {
+			n.Vector++
+		}
 	}
 	return n
 }

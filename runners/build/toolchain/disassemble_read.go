@@ -128,7 +128,7 @@ func parseObjdump(text string) map[string]listing {
 			if strings.HasPrefix(word, "nop") || word == "data16" || word == "cs" {
 				continue
 			}
-			in := instruction{Text: said, Class: hostClass(word, operands), File: file, Line: number, At: at}
+			in := instruction{Text: said, Class: hostClass(word, operands), Vector: onVectors(word, operands), File: file, Line: number, At: at}
 			if to := objdumpBranch.FindStringSubmatch(m[2]); to != nil {
 				if head, ok := behind[address(to[1])]; ok {
 					in.Back = head + 1
@@ -150,6 +150,18 @@ var (
 	hostSpecial = regexp.MustCompile(`^v?(r?sqrt|div|rcp)(14|28)?[sp][sdh]$|^(fsqrt|fdiv|frecpe|frsqrte)$`)
 	hostTensor  = regexp.MustCompile(`^tdp|mmla$|^[a-z]+mopa$`)
 )
+
+// Arithmetic on vectors of x86-64, by its name, and of AArch64, by its operands. Compilers use other vector instructions for scalars, too.
+var (
+	x86Vectors = regexp.MustCompile(`^v?((add|sub|mul|div|max|min|sqrt|hadd|dp|fn?m(add|sub)\d*)p[sdh]|p(add|sub|mul|madd|dp|max|min|avg|sad|abs)[a-z0-9]*)$`)
+	armVectors = regexp.MustCompile(`^(bf|[fsu]q?)?(add|sub|mul|mla|mls|ml[as]l|div|max|min|abs|sqrt|dot|mull)[a-z]{0,3}2?$`)
+	armLanes   = regexp.MustCompile(`\b[vz]\d+\.(\d+)?[bhsd]\b`)
+)
+
+// onVectors reports whether an instruction calculates with vectors. Those that the class of matrices has are not among them.
+func onVectors(word, operands string) bool {
+	return x86Vectors.MatchString(word) && strings.Contains(operands, "mm") || armVectors.MatchString(word) && armLanes.MatchString(operands)
+}
 
 // hostClass classifies x86-64 and AArch64: an instruction with an address operand accesses memory.
 func hostClass(word, operands string) class {
