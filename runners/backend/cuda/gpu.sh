@@ -2,9 +2,10 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals, spaces and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats hacks lone inputs warm recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs weights
+# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats hacks lone inputs warm recorded pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed huge spaces energy accuracy spread why pairs weights cost
 # ONLY='stage6_.*' leaves out the checks of other names.
 # The step pairs explains pairs of kernels that this repository does not have: PAIRS names their folder, see docs/why.md.
+# The step cost reads a report that the step stages has left, in several ways, and says how long each takes.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 results=$(realpath -m "$1"); shift
@@ -338,6 +339,22 @@ for step in $steps; do
     if [ $explained -lt $((pairs - 2)) ]; then failed=1; fi
     rm -rf "$repo"
     (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/why-equal ../../../bin/gpu/cuda.test -test.v -test.run "NothingToExplainOnGPU/(${ONLY:-.*})" -test.timeout 200s) | grep -vE '^ *===' || failed=1 ;;
+  # What an explanation takes beside the profile itself: printing the report whole, and only the launches whose samples are shown.
+  cost)
+    report=$(find "$results" -maxdepth 1 -name 'stage*.ncu-rep' | sort | head -1)
+    if [ -z "$report" ]; then echo "cost: there is no report of ncu; run the step stages before it"; failed=1; continue; fi
+    samples="--page source --print-source sass"
+    for _ in 1 2 3; do
+      while read -r what options; do
+        start=$EPOCHREALTIME
+        # shellcheck disable=SC2086 # the options are words
+        ncu --import "$report" --csv --print-units base --print-kernel-base mangled $options >"$results/cost_$what.csv" 2>&1 || failed=1
+        awk -v what="$what" -v a="$start" -v b="$EPOCHREALTIME" '/^"?Kernel Name/ {n++} END {printf "cost: %s took %.2f s, %d lines, %d launches\n", what, b - a, NR, n}' "$results/cost_$what.csv"
+      done <<<"counters --page raw
+samples_of_all $samples
+samples_of_the_first $samples --launch-count 1
+samples_of_the_second $samples --launch-skip 1 --launch-count 1"
+    done ;;
   # Why kernels of other projects are faster or slower: each folder of $PAIRS has a kernel as it was before a public change (before) and
   # after it (after), and the cause in the words of the change (cause.txt). Nothing is judged: a person compares sentence and cause.
   pairs)
