@@ -14,7 +14,7 @@ func TestMachineCode(t *testing.T) {
 	without := Judge(parsePolicy(t, fullPolicy), "p.yaml", e)
 	e.MachineCode = &MachineCode{
 		Tool: "nvdisasm 13.4.92", More: 2,
-		Changes: []CodeChange{{Kernel: "k", Shapes: []string{"mission"}, Baseline: &Instructions{1, 2, 3, 4, 5}, Candidate: &Instructions{Other: 7}, Diff: "@@ -1,1 +1,1 @@ k.cu:3\n-A\n+B", Cut: 9,
+		Changes: []CodeChange{{Kernel: "k", Shapes: []string{"mission"}, Baseline: &Instructions{1, 2, 3, 4, 5, 2}, Candidate: &Instructions{Other: 7}, Diff: "@@ -1,1 +1,1 @@ k.cu:3\n-A\n+B", Cut: 9,
 			Hottest: &HottestLoop{Baseline: CodeLoop{First: 1, Last: 9, Sampled: 0.5}, Candidate: CodeLoop{First: 1, Last: 1, File: "k.cu", Line: 3, LastLine: 3, Sampled: 1}}}},
 	}
 	data, err := json.Marshal(e)

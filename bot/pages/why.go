@@ -15,7 +15,8 @@ type WhyView struct {
 	gates.Why
 	Roof   template.HTML // with an arrow from the baseline to the candidate
 	Stalls template.HTML // what warps wait for, side by side
-	Sides  []WhySide
+	Sides  []WhySide     // none if nothing is known of them
+	Blocks bool          // whether it is known how many blocks share a multiprocessor
 	Lines  []WhyLines
 }
 
@@ -45,6 +46,10 @@ func whyViews(v *gates.Verdict) []WhyView {
 		view := WhyView{Why: w, Roof: arrowRoof(w), Stalls: stallBars(w)}
 		for i, side := range []why.Side{w.Explanation.Baseline, w.Explanation.Candidate} {
 			view.Sides = append(view.Sides, WhySide{[]string{"baseline", "candidate"}[i], limiterOf(side), occupancyOf(side, v.Device.Arch)})
+			view.Blocks = view.Blocks || side.Blocks != nil
+		}
+		if !view.Blocks && w.Explanation.Baseline.Limiter == nil && w.Explanation.Candidate.Limiter == nil { // as of most kernels on a CPU
+			view.Sides = nil
 		}
 		for _, of := range w.Stalled {
 			build := 0

@@ -39,7 +39,7 @@ func TestWhyViews(t *testing.T) {
 	if l := w.Lines; len(l) != 1 || l[0].Side != "candidate" || l[0].Samples != 9 || l[0].Lines[0].Line != 9 || l[0].Build != 1 {
 		t.Errorf("lines %+v", w.Lines)
 	}
-	if empty := all[1]; empty.Roof != "" || empty.Stalls != "" || empty.Lines != nil || empty.Sides[0].Occupancy != "–" {
+	if empty := all[1]; empty.Roof != "" || empty.Stalls != "" || empty.Lines != nil || empty.Sides != nil || !w.Blocks {
 		t.Errorf("of nothing: %+v", empty)
 	}
 }
@@ -54,13 +54,21 @@ func TestWhyIsRendered(t *testing.T) {
 	page := &RunPage{Verdict: &gates.Verdict{Builds: []gates.Build{{}, {}}}}
 	view := WhyView{
 		Why:   gates.Why{Shape: "mission", Sentence: "DRAM 45 → 71 %", Unsampled: "ncu says <nothing> of the baseline", Explanation: why.Explanation{Rows: []why.Row{{Name: "DRAM", Unit: "%", Baseline: new(45.0), Moved: true}}}},
-		Sides: []WhySide{{Name: "baseline", Limiter: "latency", Occupancy: "1 block"}},
+		Sides: []WhySide{{Name: "baseline", Limiter: "latency", Occupancy: "1 block"}}, Blocks: true,
 		Lines: []WhyLines{{Build: 1, StalledSide: gates.StalledSide{Side: "candidate", Kernel: "k", Samples: 7, Lines: []gates.StalledLine{{File: "k.cu", Line: 9, Samples: 7, Reason: "barrier"}},
 			Instructions: []gates.StalledInstruction{{Text: "LDG.E R1, [R2.64]", File: "k.cu", Line: 9, Samples: 5, Reason: "long_sb"}}}}},
 	}
 	var text strings.Builder
 	if err := templates.ExecuteTemplate(&text, "why", whyPage{page, []WhyView{view}}); err != nil {
 		t.Fatal(err)
+	}
+	var onCPU strings.Builder
+	view.Sides, view.Blocks = []WhySide{{Name: "baseline", Limiter: "latency", Occupancy: "–"}}, false
+	if err := templates.ExecuteTemplate(&onCPU, "why", whyPage{page, []WhyView{view}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := onCPU.String(); strings.Contains(got, "multiprocessor") || !strings.Contains(got, "latency") {
+		t.Errorf("of a CPU: %s", got)
 	}
 	for _, want := range []string{"DRAM 45 → 71 %", "1 block", "latency", "7 of 7", "a barrier", "k.cu", "LDG.E R1", "5 of 7", "global or local memory", "not sampled: ncu says &lt;nothing&gt; of the baseline"} {
 		if !strings.Contains(text.String(), want) {
