@@ -33,7 +33,6 @@ func TestAbilitiesEqual(t *testing.T) {
 		"sanitizers":      func(a *Abilities) { a.Sanitizers = nil },
 		"disassembly":     func(a *Abilities) { a.Disassembly = false },
 		"profiler":        func(a *Abilities) { a.Profiler = true },
-		"counters":        func(a *Abilities) { a.Counters = true },
 	} {
 		other := all
 		if change(&other); all.Equal(other) {

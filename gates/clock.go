@@ -71,19 +71,30 @@ func clockStep(s *Series) float64 {
 	return max(tickOf(times, 3), s.ClockNanos) / median
 }
 
-// ClockStep is the step of the clock that timed single launches of one process, as far as the times show it, and 0
-// where it is too fine to matter. By a fine clock hardly two launches take equally long. So two readings suffice, if
-// each came more than once: what came once may be the first launch of a machine that only counts.
-func ClockStep(nanos []float64) float64 {
-	times := slices.Sorted(slices.Values(nanos))
-	if len(times) == 0 {
+// ClockStep is the step of the clock that timed single launches of one side in several processes, as far as the times show it, and
+// 0 where it is too fine to matter. By a fine clock hardly two launches take equally long. So two readings suffice, if each came more
+// than once in a process. Processes with the same times belong to a machine that counts, and show no clock.
+func ClockStep(processes [][]float64) float64 {
+	step, differ := 0.0, false
+	var first []float64
+	for i, times := range processes {
+		times = slices.Sorted(slices.Values(times))
+		if i == 0 {
+			first = times
+		}
+		differ = differ || !slices.Equal(times, first)
+		if len(times) > 0 {
+			step = max(step, tickOf(times, 2))
+		}
+	}
+	if !differ {
 		return 0
 	}
-	return tickOf(times, 2)
+	return step
 }
 
 // tickOf is the smallest distance of two sorted readings, if all other distances are multiples of it, and there are at
-// least so many readings, some of which came more than once; of only two, both.
+// least so many different readings. Some must have come more than once; where there are only two, both.
 func tickOf(times []float64, least int) float64 {
 	noise := times[len(times)-1] * 1e-6 // runners keep times in 32-bit floats, or round them
 	var gaps []float64

@@ -99,10 +99,10 @@ func explain(e *Evidence, compared []Comparison, shapes []string) []Why {
 	return all
 }
 
-// telling leaves out explanations that nobody has asked for and that say nothing: nothing was counted, nothing of the builds differs, and
-// nobody can change that.
-func telling(all []Why) []Why {
-	return slices.DeleteFunc(all, func(w Why) bool { return w.Static && !w.Moved && w.Note == "" })
+// Reasons is why the times differ, without explanations that say nothing: nothing was counted, nothing of the builds differs, and nobody
+// can change that.
+func (v *Verdict) Reasons() []Why {
+	return slices.DeleteFunc(slices.Clone(v.Why), func(w Why) bool { return w.Static && !w.Moved && w.Note == "" })
 }
 
 // WithMachineCode is the explanations of a verdict, each with the machine code of the kernels that serve its shape.

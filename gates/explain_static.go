@@ -27,20 +27,24 @@ func staticWhys(e *Evidence, compared []Comparison, shapes []string) []Why {
 	return all
 }
 
-// codeServing is the machine code that serves a shape, of both sides.
+// codeServing is the machine code that serves a shape, of both sides. It is empty where several may: of a choice on a CPU it is not known which.
 func codeServing(e *Evidence, shape string) CodeChange {
+	var found []CodeChange
 	if m := e.MachineCode; m != nil {
 		for _, change := range m.Changes {
 			if change.serves(shape) {
-				return change
+				found = append(found, change)
 			}
 		}
 	}
-	return CodeChange{}
+	if len(found) == 0 || len(found) > 1 && e.Can().onHost() {
+		return CodeChange{}
+	}
+	return found[0]
 }
 
 // addMeasured adds to what was counted of kernels on a CPU the instructions of the builds, because most systems count little there, and
-// the times that the rounds have measured. Those of a few launches are no good on a machine with other work.
+// the times that the rounds have measured: those of a few launches say little on a busy machine.
 func addMeasured(e *Evidence, shape string, c *Comparison, p why.Profiles) {
 	if e.Baseline == nil || e.Candidate == nil {
 		return
@@ -53,8 +57,8 @@ func addMeasured(e *Evidence, shape string, c *Comparison, p why.Profiles) {
 	before, after := staticLaunch(e, e.Baseline, code.Baseline, beforeMicros), staticLaunch(e, e.Candidate, code.Candidate, afterMicros)
 	for _, side := range []struct{ counted, known why.Launch }{{p.Baseline, before}, {p.Again, before}, {p.Candidate, after}} {
 		if len(side.counted) > 0 {
-			own := maps.Clone(side.counted[0].Counters)
-			maps.Copy(own, side.known[0].Counters)
+			own := maps.Clone(side.known[0].Counters)
+			maps.Copy(own, side.counted[0].Counters)
 			side.counted[0].Counters = own
 		}
 	}

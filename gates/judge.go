@@ -58,7 +58,7 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 			concluded.found = facts.Explained{Explanation: v.Why[0].Explanation}
 		}
 	case e.Explained != nil:
-		v.Why = telling(Explain(e, j.comparisons))
+		v.Why = Explain(e, j.comparisons)
 	}
 	switch label := e.Provenance.Label; {
 	case !j.rule.Enforce.Blocks():

@@ -57,8 +57,12 @@ const (
 	RepositoryDeleted EndReason = "repository_deleted"
 	AppUninstalled    EndReason = "app_uninstalled"
 	AppRemoved        EndReason = "app_removed" // from this repository
-	NotListed         EndReason = "not_listed"  // among the repositories of the App
 )
+
+// Known reports whether it is one of these.
+func (r EndReason) Known() bool {
+	return r == RepositoryDeleted || r == AppUninstalled || r == AppRemoved
+}
 
 // A Member is a pull request of a merge group, in what a rule may ask of it. One without
 // a number stands for commits of which nobody knows where they come from.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
@@ -80,7 +79,7 @@ func TestRunnerThatLies(t *testing.T) {
 	pr := r.propose("slow", "// speed 0.1\n", embedded.PROptions{Title: "Ten times slower"})
 	l := r.lease()
 	lie := map[string]any{
-		"schema": gates.EvidenceSchema, "kernel": "scale", "mode": "cpu", "abilities": runners.ModeOn(gates.DeviceCPU).Abilities, "provenance": r.job(l).Provenance,
+		"schema": gates.EvidenceSchema, "kernel": "scale", "mode": "cpu", "provenance": r.job(l).Provenance,
 		"change": map[string]any{"labels": []string{"refactoring"}}, "device": map[string]any{"kind": "cpu", "name": "x", "arch": "x"}, "shapes": []any{},
 		"correctness": map[string]any{"tolerance": map[string]any{"abs": 1, "rel": 0}},
 		"same_code":   true,

@@ -225,8 +225,31 @@ func TestEndedStaysEnded(t *testing.T) {
 				w.no(err)
 				return len(left) == 0 && len(open) == 0 && w.running.bot.Idle()
 			})
+			if shown, err := w.running.ledger.RepoName(w.ctx, w.repo.ID()); err != nil || shown.Removed == "" {
+				t.Errorf("its pages are open: %+v, %v", shown, err)
+			}
 		})
 	}
+}
+
+// While the account suspends the App, GitHub does not list its repositories. What is open there waits.
+func TestSuspendedWaits(t *testing.T) {
+	w := newWorld(t, worldOptions{watchful: true, two: true})
+	pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
+	w.started(pr)
+	w.mine.Suspend()
+	for range 4 {
+		seen := w.running.bot.Counts().Reconciled
+		w.poll("another pass", func() bool { return w.running.bot.Counts().Reconciled.After(seen) })
+	}
+	open, err := w.running.ledger.OpenPulls(w.ctx, w.repo.ID())
+	w.no(err)
+	if len(open) != 1 {
+		t.Errorf("%d pull requests are open", len(open))
+	}
+	w.mine.Unsuspend()
+	close(w.hold)
+	w.concluded(pr.HeadSHA(), "success")
 }
 
 // A change that waits long before its next attempt to publish does not wait when its repository has ended: nothing is left to do.

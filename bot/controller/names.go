@@ -158,9 +158,10 @@ func (k *Controller) withdrawPublic(ctx context.Context) error {
 	return nil
 }
 
-// removeUnlisted ends the repositories that GitHub has not listed twice in a row, although it listed every installation: the
-// delivery that says that they are gone may have been lost, or a delivery from before may have brought them back. One list
-// alone may be older than an installation.
+// removeUnlisted records that repositories are gone which GitHub has not listed twice in a row, although it listed every
+// installation: the delivery that says so may have been lost. One list alone may be older than an installation. Their changes stay
+// open, because a suspended installation is not listed either, and work waits for its end. A repository that a delivery has ended and
+// an older one has brought back ends again.
 func (k *Controller) removeUnlisted(ctx context.Context, p *pass) error {
 	if !k.GitHub.ListsAll() {
 		return nil // the token sees repositories that nobody lists
@@ -172,16 +173,39 @@ func (k *Controller) removeUnlisted(ctx context.Context, p *pass) error {
 	before := k.unlisted
 	k.unlisted = map[int64]bool{}
 	for _, r := range known {
-		if _, listed := p.seen.Load(r.ID); listed || k.repos.Ended(r.ID) != "" {
+		if _, listed := p.seen.Load(r.ID); listed {
 			continue
+		}
+		why := change.EndReason(r.Removed)
+		if r.Removed != "" {
+			done, err := k.hasEnded(ctx, r.ID)
+			if err != nil {
+				return err
+			}
+			if done || !why.Known() {
+				continue
+			}
 		}
 		k.unlisted[r.ID] = true
-		if !before[r.ID] {
-			continue
+		switch {
+		case !before[r.ID]:
+		case r.Removed == "":
+			err = k.recordRemoved(ctx, r.ID, "GitHub does not list it among the App's repositories")
+		default:
+			err = k.removeRepository(ctx, r.ID, r.Name, why)
 		}
-		if err := k.removeRepository(ctx, r.ID, r.Name, change.NotListed); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hasEnded reports whether a repository has ended, with all its pull requests.
+func (k *Controller) hasEnded(ctx context.Context, id int64) (bool, error) {
+	if k.repos.Ended(id) == "" {
+		return false, nil
+	}
+	open, err := k.Ledger.OpenPulls(ctx, id)
+	return len(open) == 0, err
 }

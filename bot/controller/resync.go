@@ -102,7 +102,10 @@ func (k *Controller) resyncAll(ctx context.Context) {
 		p.missed(k.withdrawPublic(ctx))
 	}
 	if ctx.Err() == nil && p.complete(len(lists)) {
-		if err := k.removeUnlisted(ctx, &p); err != nil {
+		if err == nil { // GitHub has named every installation
+			err = k.removeUnlisted(ctx, &p)
+		}
+		if err != nil {
 			k.Log.Warn("cannot record which repositories are gone; the next resync tries again", "err", err)
 		}
 		k.count(func(c *Counts) { c.Reconciled = k.Now() })
@@ -168,6 +171,9 @@ func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]clie
 
 // observeListed enqueues a listed repository, or suspends it if it is archived or disabled.
 func (k *Controller) observeListed(ctx context.Context, r client.Repository, asked repos.Moment) error {
+	if k.repos.EndedSince(r.ID, asked) {
+		return nil
+	}
 	if err := k.recordPublic(ctx, r.ID, r.FullName); err != nil {
 		return err
 	}

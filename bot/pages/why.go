@@ -42,7 +42,7 @@ type whyPage struct {
 // whyViews draws the explanations of a verdict.
 func whyViews(v *gates.Verdict) []WhyView {
 	var list []WhyView
-	for _, w := range v.Why {
+	for _, w := range v.Reasons() {
 		view := WhyView{Why: w, Roof: arrowRoof(w), Stalls: stallBars(w)}
 		for i, side := range []why.Side{w.Explanation.Baseline, w.Explanation.Candidate} {
 			view.Sides = append(view.Sides, WhySide{[]string{"baseline", "candidate"}[i], limiterOf(side), occupancyOf(side, v.Device.Arch)})

@@ -21,7 +21,7 @@ func TestWhyViews(t *testing.T) {
 			Shape: "mission", Sentence: "DRAM 45 → 71 %",
 			Explanation: why.Explanation{Baseline: side(1, 207<<10), Candidate: side(2, 90<<10), Stalls: []why.Stall{{Words: "a barrier", Baseline: 40, Candidate: 3}}},
 			Roofline:    &gates.Roofline{Peak: 1979, Bandwidth: 4800, Baseline: gates.RooflinePoint{TFLOPs: 100, Intensity: 80}, Candidate: gates.RooflinePoint{TFLOPs: 300, Intensity: 200}},
-		}, {Shape: "small"}},
+		}, {Shape: "small"}, {Shape: "silent", Explanation: why.Explanation{Static: true}}},
 	}
 	v.Why[0].Stalled = []gates.StalledSide{{Side: "candidate", Kernel: "k", Samples: 9, Lines: []gates.StalledLine{{File: "k.cu", Line: 9, Samples: 7, Reason: "barrier"}}}}
 	all := whyViews(v)

@@ -172,6 +172,13 @@ func (r *Registry) Moment() Moment {
 	return r.ends
 }
 
+// EndedSince tells whether a repository ended after a question of that moment, so that an answer which has it is no news.
+func (r *Registry) EndedSince(id int64, asked Moment) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.endedAt[id] > asked
+}
+
 // Resume lets work on a repository go on, because an answer to a question of that moment has it. An answer is no news of a
 // repository that ended after the question.
 func (r *Registry) Resume(id int64, asked Moment) {

@@ -15,9 +15,9 @@ type Explained struct{ why.Explanation }
 func (e Explained) Sentence() string {
 	switch {
 	case e.Static && e.Cause == "" && !e.Moved:
-		return "without counters of the processor: no figure of the builds differs"
+		return "without counters: no figure of the builds differs"
 	case e.Static && e.Cause == "":
-		return e.moves() + ": without counters of the processor, the builds name no cause"
+		return e.moves() + ": without counters, the builds name no cause"
 	case e.Contradicts:
 		return "under the profiler the times do not differ as they did when measured, so no cause is named"
 	case !e.Moved:

@@ -11,7 +11,7 @@ import (
 )
 
 // reasons is why the times differ: a sentence for each explained shape, and the counters behind it.
-func reasons(v *gates.Verdict) []block { return reasonsOf(v.Why, len(v.Why) > 1) }
+func reasons(v *gates.Verdict) []block { return reasonsOf(v.Reasons(), len(v.Why) > 1) }
 
 func reasonsOf(all []gates.Why, named bool) []block {
 	var blocks []block
@@ -108,7 +108,7 @@ func MarkdownWhy(all []gates.Why) string {
 // TerminalWhy is an explanation for a terminal, with what warps wait for.
 func TerminalWhy(v *gates.Verdict, opt TerminalOptions) string {
 	w := terminalWriter{TerminalOptions: opt}
-	blocks := append(reasons(v), waits(v)...)
+	blocks := append(reasonsOf(v.Why, len(v.Why) > 1), waits(v)...)
 	if len(blocks) > 0 {
 		blocks = append(blocks, machineCode(v)...)
 	}

@@ -35,7 +35,7 @@ const (
 	memoryMissCycles = 50
 	tlbMissCycles    = 20
 	pageFaultNanos   = 1000
-	switchNanos      = 2000
+	switchNanos      = 10_000 // with the wait until another processor wakes
 )
 
 // lost is the share of the cycles that events take.
@@ -43,9 +43,16 @@ func (s side) lost(counter string, cycles float64) float64 {
 	return min(1, s.get(counter)*cycles/s.get(CPUCycles))
 }
 
-// spent is the share of the time that events take.
+// spent is the share of the time of all threads that events take; 0 where they are not counted.
 func (s side) spent(counter string, nanos float64) float64 {
-	return min(1, s.get(counter)*nanos/s.get(CPUTime))
+	time := s.get(CPUTime)
+	if work := s.get(CPUWork); work > time {
+		time = work
+	}
+	if share := s.get(counter) * nanos / time; share > 0 {
+		return min(1, share)
+	}
+	return 0
 }
 
 const (

@@ -147,6 +147,7 @@ func (c compared) rows(cause Cause, order []ranked, claims []string) []Row {
 			add(e.rows[0])
 		}
 	}
+	claims = slices.DeleteFunc(slices.Clone(claims), func(id string) bool { return measureOf(id).onCPU() != c.baseline.onCPU() })
 	room := max(1, MaxRows-len(claims))
 	fill := func(id string) {
 		if len(ids) < room && c.moved(id) {
@@ -166,7 +167,7 @@ func (c compared) rows(cause Cause, order []ranked, claims []string) []Row {
 		fill(m.id)
 	}
 	for _, id := range claims {
-		if m := measureOf(id); len(ids) < MaxRows && m.id != "" && m.onCPU() == c.baseline.onCPU() {
+		if m := measureOf(id); len(ids) < MaxRows && m.id != "" {
 			add(id)
 		}
 	}

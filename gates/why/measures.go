@@ -116,7 +116,7 @@ func measureOf(id string) measure {
 func (m measure) noise(baseline, again side) float64 {
 	b, a := m.value(baseline), m.value(again)
 	least := max(m.floor, relativeFloor*math.Abs(b))
-	if baseline.static() {
+	if baseline.static() && !m.onCPU() {
 		least = m.floor // the code has no noise
 	}
 	if math.IsNaN(a) || math.IsNaN(b) {

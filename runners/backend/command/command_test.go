@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +100,15 @@ func gate(t *testing.T, job runners.Job, config Config) (*gates.Evidence, *gates
 	return e, gates.Judge(job.Policy, "test.yaml", e), w
 }
 
+// readsClock is a harness whose clock reads two times. Of one launch after the other it reads the longer one now more often, now less.
+func readsClock(less, more int) string {
+	return fmt.Sprintf(`print_times() {
+    us=%[1]d,%[1]d,%[2]d,%[2]d,%[2]d
+    for i in $(seq $((1$(date +%%N) / 1000 %% 500))); do us=$us,%[2]d; done
+    echo "{\"shape\":\"$1\",\"us\":[$us]}" >&3
+}`, less, more)
+}
+
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	const onlyTimed = `[ "$KERNELGATE_MODE" = performance ] && `
@@ -141,8 +151,8 @@ func TestVerdicts(t *testing.T) {
 		{"checks nothing that it times", trial{candidate: "us=80; " + onlyTimed + "print_figures() { :; }"}, gates.Defer, gates.ReasonCorrectness,
 			"the bench command printed no error figures of the outputs that it timed on small"},
 		{"its clock is too coarse for the launches", trial{
-			baseline:  "print_times() { echo '{\"shape\":\"'$1'\",\"us\":[5,6,5,6,6]}' >&3; }",
-			candidate: "print_times() { echo '{\"shape\":\"'$1'\",\"us\":[4,5,4,5,5]}' >&3; }",
+			baseline:  readsClock(5, 6),
+			candidate: readsClock(4, 5),
 		}, gates.Error, gates.ReasonRunner,
 			"the clock's resolution is 16.7\u00a0% of a sample on mission"},
 		{"the baseline fails", trial{baseline: onlyTimed + "exit 7", candidate: "us=80"}, gates.Error, gates.ReasonRunner,

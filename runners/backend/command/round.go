@@ -23,9 +23,10 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	rng := rand.New(rand.NewPCG(round.Seed, 1))
 	block := runners.Blocks(rng, 1)[0]
-	series := make([]gates.Series, len(shapes))
+	series, launches := make([]gates.Series, len(shapes)), map[string]map[runners.Role][][]float64{}
 	for i, s := range shapes {
 		series[i] = gates.Series{Shape: s.Name, Order: block, Worst: &gates.Errors{}}
+		launches[s.Name] = map[runners.Role][][]float64{}
 	}
 	// If the test command has decided, figures are allowed but not required.
 	owed := needs{times: true, figures: w.job.Manifest.Command.Test == nil}
@@ -52,6 +53,13 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 		}
 		for i := range series {
 			said.add(&series[i], letter == gates.SideCandidate)
+			launches[series[i].Shape][role] = append(launches[series[i].Shape][role], said.times[series[i].Shape])
+		}
+	}
+	// The median of launches hides the step of the harness's clock.
+	for i := range series {
+		for _, processes := range launches[series[i].Shape] {
+			series[i].ClockNanos = max(series[i].ClockNanos, gates.ClockStep(processes))
 		}
 	}
 	round.Series = series
@@ -60,12 +68,10 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 }
 
 // add appends a process's single sample to the series and, for the candidate, the errors of the
-// outputs behind it. Batch is the smallest number of launches behind a sample. The median of launches hides the
-// step of the harness's clock, so the series keeps the coarsest one that a process shows.
+// outputs behind it. Batch is the smallest number of launches behind a sample.
 func (r *report) add(s *gates.Series, candidate bool) {
 	times := r.times[s.Shape]
 	s.Nanos = append(s.Nanos, stats.Describe(times).P50)
-	s.ClockNanos = max(s.ClockNanos, gates.ClockStep(times))
 	if n := len(times); s.Batch == 0 || n < s.Batch {
 		s.Batch = n
 	}

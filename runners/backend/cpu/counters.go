@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -44,14 +45,16 @@ var events = []event{
 
 // A counters is the open counters of one process.
 type counters struct {
-	files []int // one for each event; -1 where the system does not count it
+	files [][]int // of each event, one for each thread; none where the system does not count it
 }
 
-// countIn begins to count in a process, which must be stopped, and in the threads that it starts. What a processor does for the
-// system is left out, and so needs no permission where the system is set up as usual. The error is for a system that counts nothing here.
-func countIn(pid int, events []event) (*counters, error) {
+// countIn begins to count in the threads of a process, which must be stopped, and in those that they start. What a processor does for
+// the system is left out, and so needs no permission where the system is set up as usual. The error is for a system that counts
+// nothing here.
+func countIn(threads []int, events []event) (*counters, error) {
 	c := &counters{}
 	var refused error
+	counts := false
 	for _, e := range events {
 		attr := unix.PerfEventAttr{
 			Type: e.kind, Config: e.config, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
@@ -61,47 +64,76 @@ func countIn(pid int, events []event) (*counters, error) {
 		if e.counter != why.CPUSwitches { // which are always the system's
 			attr.Bits |= unix.PerfBitExcludeKernel
 		}
-		fd, err := unix.PerfEventOpen(&attr, pid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
-		if err != nil {
-			fd = -1
-			if refused == nil || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-				refused = err
+		var files []int
+		for _, thread := range threads {
+			fd, err := unix.PerfEventOpen(&attr, thread, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+			if err != nil {
+				if refused == nil || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+					refused = err
+				}
+				closeAll(files)
+				files = nil
+				break
 			}
+			files = append(files, fd)
 		}
-		c.files = append(c.files, fd)
+		counts = counts || len(files) > 0
+		c.files = append(c.files, files)
 	}
-	if !slices.ContainsFunc(c.files, func(fd int) bool { return fd >= 0 }) {
+	if !counts {
 		return nil, refused
 	}
 	return c, nil
+}
+
+// threadsIn returns the threads of a process.
+func threadsIn(pid int) ([]int, error) {
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil, fmt.Errorf("listing the threads of a kernel's process: %w", err)
+	}
+	var threads []int
+	for _, entry := range list {
+		if thread, err := strconv.Atoi(entry.Name()); err == nil {
+			threads = append(threads, thread)
+		}
+	}
+	return threads, nil
 }
 
 // counts returns what was counted since, by the names in evidence, for each of so many launches. A processor has few counters and
 // takes turns with the events, so a count is that of all the time if it ran for a part of it.
 func (c *counters) counts(events []event, launches int) map[string]float64 {
 	found := map[string]float64{}
-	for i, fd := range c.files {
-		var raw [24]byte
-		if fd < 0 {
-			continue
+	for i, files := range c.files {
+		total, known := 0.0, len(files) > 0
+		for _, fd := range files {
+			var raw [24]byte
+			n, err := read(fd, raw[:])
+			value, enabled, running := binary.NativeEndian.Uint64(raw[:]), binary.NativeEndian.Uint64(raw[8:]), binary.NativeEndian.Uint64(raw[16:])
+			switch {
+			case err != nil || n != len(raw) || running == 0 && enabled > 0: // no counter was free
+				known = false
+			case running > 0:
+				total += float64(value) * (float64(enabled) / float64(running))
+			}
 		}
-		if n, err := read(fd, raw[:]); err != nil || n != len(raw) {
-			continue
+		if known {
+			found[events[i].counter] = total / float64(launches)
 		}
-		value, enabled, running := binary.NativeEndian.Uint64(raw[:]), binary.NativeEndian.Uint64(raw[8:]), binary.NativeEndian.Uint64(raw[16:])
-		if running == 0 {
-			continue // no counter was free
-		}
-		found[events[i].counter] = float64(value) * (float64(enabled) / float64(running)) / float64(launches)
 	}
 	return found
 }
 
 func (c *counters) close() {
-	for _, fd := range c.files {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
+	for _, files := range c.files {
+		closeAll(files)
+	}
+}
+
+func closeAll(files []int) {
+	for _, fd := range files {
+		unix.Close(fd)
 	}
 }
 
@@ -120,7 +152,11 @@ func (c *child) countOn(images [][]byte, events []event) (found map[string]float
 		return nil, failure, err
 	}
 	c.memory.load(images)
-	open, err := countIn(r.pid, events)
+	threads, err := threadsIn(r.pid)
+	if err != nil {
+		return nil, nil, err
+	}
+	open, err := countIn(threads, events)
 	if err != nil {
 		return nil, nil, &uncountable{err}
 	}
@@ -144,7 +180,7 @@ func (u *uncountable) detail() string {
 	case errors.Is(u.why, unix.EPERM): // what containers answer
 		return "this container may not count events"
 	case errors.Is(u.why, unix.EACCES):
-		return fmt.Sprintf("Linux does not let this user count events: kernel.perf_event_paranoid is %s", paranoid())
+		return fmt.Sprintf("Linux lets this user count no events: kernel.perf_event_paranoid is %s", paranoid())
 	}
 	return fmt.Sprintf("this machine gives programs none (%v)", u.why)
 }
@@ -154,18 +190,23 @@ func (u *uncountable) remedy() string {
 	case errors.Is(u.why, unix.EPERM):
 		return "give it the capability CAP_PERFMON, such as --cap-add PERFMON"
 	case errors.Is(u.why, unix.EACCES):
-		return "sysctl -w kernel.perf_event_paranoid=2"
+		return "sysctl -w kernel.perf_event_paranoid=1"
 	}
 	return "use bare metal, or a virtual machine with a virtual PMU"
 }
 
 // Counts says whether this host lets programs read the counters of the processor: nothing if it does, or else what stands in the
-// way, and what to do.
+// way, what to do, and what is left.
 func Counts() (obstacle, remedy string) {
-	open, err := countIn(0, slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.counter != why.CPUCycles }))
+	open, err := countIn([]int{0}, slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.counter != why.CPUCycles }))
 	if err != nil {
+		left := "without them kernels on a CPU are explained by their builds"
+		if all, err := countIn([]int{0}, events); err == nil {
+			all.close()
+			left += ", page faults and context switches"
+		}
 		u := &uncountable{err}
-		return u.detail(), u.remedy()
+		return u.detail(), u.remedy() + "; " + left
 	}
 	open.close()
 	return "", ""

@@ -14,8 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Each side is counted so often for an explanation, but not begun anew when so much time has passed. The median counts: others use the
-// machine, too.
+// Each side is counted up to countings times; none begins after countingTime. The median counts, because others use the machine, too.
 const (
 	countings    = 7
 	countingTime = 2 * time.Second

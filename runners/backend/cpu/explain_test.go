@@ -36,21 +36,18 @@ const (
 }
 `
 	// Two threads hand a turn to each other.
-	turns = `#include <condition_variable>
-#include <cstdint>
-#include <mutex>
+	turns = `#include <cstdint>
+#include <semaphore.h>
 #include <thread>
 extern "C" void scale(const float *x, float *y, int32_t N)
 {
-    std::mutex lock;
-    std::condition_variable moved;
-    int turn = 0;
+    sem_t turn[2];
+    sem_init(&turn[0], 0, 1);
+    sem_init(&turn[1], 0, 0);
     auto play = [&](int mine) {
-        std::unique_lock<std::mutex> own(lock);
         for (int i = 0; i < 40; i++) {
-            moved.wait(own, [&] { return turn % 2 == mine; });
-            turn++;
-            moved.notify_one();
+            sem_wait(&turn[mine]);
+            sem_post(&turn[1 - mine]);
         }
     };
     std::thread other(play, 1);
@@ -204,6 +201,27 @@ func TestExplainSwitches(t *testing.T) {
 		if x := explained(s, times[0], times[1]); x.Cause != why.ContextSwitches || x.Faster != faster {
 			t.Errorf("faster=%v: %+v, %+v", faster, x, s)
 		}
+	}
+}
+
+// Threads that a kernel keeps from launch to launch count as well: those of OpenMP are there before the counters are.
+func TestCountedThreadsOfOpenMP(t *testing.T) {
+	t.Parallel()
+	const source = include + `void scale(const float *x, float *y, int32_t N)
+{
+#pragma omp parallel
+    {
+        char *scratch = malloc(48 << 20);
+        for (int i = 0; i < 100; i++) ((volatile char *)scratch)[4096 * (i + 1)] = i;
+        free(scratch);
+    }
+    for (int i = 0; i < N; i++) y[i] = 2 * x[i];
+}
+`
+	w, _ := threadedWorker(t, "threads: 2", "scale.c", source)
+	s := countedBy(t, w, events)
+	if faults := s.Candidate[0].Counters[why.CPUPageFaults]; math.Abs(faults-freshPages) > 8 {
+		t.Errorf("%v page faults in a launch whose two threads touch %d pages", faults, freshPages)
 	}
 }
 

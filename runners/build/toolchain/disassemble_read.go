@@ -153,8 +153,8 @@ var (
 
 // Arithmetic on vectors of x86-64, by its name, and of AArch64, by its operands. Compilers use other vector instructions for scalars, too.
 var (
-	x86Vectors = regexp.MustCompile(`^v?((add|sub|mul|div|max|min|sqrt|hadd|dp|fn?m(add|sub)\d*)p[sdh]|p(add|sub|mul|madd|dp|max|min|avg|sad|abs)[a-z0-9]*)$`)
-	armVectors = regexp.MustCompile(`^(bf|[fsu]q?)?(add|sub|mul|mla|mls|ml[as]l|div|max|min|abs|sqrt|dot|mull)[a-z]{0,3}2?$`)
+	x86Vectors = regexp.MustCompile(`^v?((add|sub|mul|div|max|min|sqrt|h(add|sub)|dp|addsub|fn?m(add|sub)\d*)p[sdh]|dpbf16ps|p(add|sub|mul|madd|dp|max|min|avg|sad|abs)[a-z0-9]*)$`)
+	armVectors = regexp.MustCompile(`^(bf|[fsu]q?)?(add|sub|mul|mla|mls|ml[as]l|mad|msb|div|max|min|abs|sqrt|dot|mull)[a-z]{0,3}2?$`)
 	armLanes   = regexp.MustCompile(`\b[vz]\d+\.(\d+)?[bhsd]\b`)
 )
 

@@ -135,7 +135,7 @@ func TestVectorArithmetic(t *testing.T) {
 	for said, want := range map[string]bool{
 		"addps %xmm0,%xmm1": true, "vfmadd231ps %ymm0,%ymm1,%ymm2": true, "vmulpd (%rdi),%zmm1,%zmm2": true, "vpaddd %ymm0,%ymm1,%ymm2": true, "pmaddwd %xmm0,%xmm1": true, "vpdpbusd %zmm0,%zmm1,%zmm2": true, "vdivps %ymm0,%ymm1,%ymm2": true,
 		"addss %xmm0,%xmm1": false, "vfmadd231sd %xmm0,%xmm1,%xmm2": false, "movaps %xmm0,%xmm1": false, "xorps %xmm0,%xmm0": false, "unpcklps %xmm0,%xmm0": false, "cvtps2pd %xmm0,%xmm0": false, "pxor %xmm0,%xmm0": false, "vmovups %ymm0,(%rdi)": false, "add %rax,%rbx": false,
-		"fmla v0.4s, v1.4s, v2.4s": true, "fmul z0.s, z1.s, z2.s": true, "sdot v0.4s, v1.16b, v2.16b": true, "mul v0.4s, v1.4s, v2.4s": true,
+		"fmla v0.4s, v1.4s, v2.4s": true, "fmul z0.s, z1.s, z2.s": true, "fmad z0.s, p0/m, z1.s, z2.s": true, "vdpbf16ps %zmm0,%zmm1,%zmm2": true, "sdot v0.4s, v1.16b, v2.16b": true, "mul v0.4s, v1.4s, v2.4s": true,
 		"fmul s0, s1, s2": false, "fmadd d0, d1, d2, d3": false, "mov v0.16b, v1.16b": false, "add x0, x1, x2": false, "ld1 {v0.4s}, [x0]": false,
 	} {
 		word, operands, _ := strings.Cut(said, " ")

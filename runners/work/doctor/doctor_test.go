@@ -126,7 +126,7 @@ var hosts = []struct {
 		h.CC = lacks(toolchain.ErrNoCompiler)
 		h.Git = lacks(errors.New("not found"))
 		h.Counts = func() (string, string) {
-			return "Linux does not let this user count events: kernel.perf_event_paranoid is 3", "sysctl -w kernel.perf_event_paranoid=2"
+			return "Linux lets this user count no events: kernel.perf_event_paranoid is 3", "sysctl -w kernel.perf_event_paranoid=1; without them kernels on a CPU are explained by their builds"
 		}
 		h.Temp = func() (string, uint64, error) { return "/tmp", 100 << 20, nil }
 		h.Devices = func() []string { return nil }

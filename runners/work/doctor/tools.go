@@ -122,7 +122,7 @@ func pythonFinding(version string, err error) Finding {
 
 func counterFinding(obstacle, remedy string) Finding {
 	if obstacle != "" {
-		return Finding{Name: "CPU counters", Status: Warn, Detail: obstacle, Remedy: remedy + "; until then explanations of kernels on a CPU have fewer counters"}
+		return Finding{Name: "CPU counters", Status: Warn, Detail: obstacle, Remedy: remedy}
 	}
 	return Finding{Name: "CPU counters", Status: OK, Detail: "of cycles, instructions, branches and caches"}
 }
