@@ -73,24 +73,25 @@ func clockStep(s *Series) float64 {
 
 // ClockStep is the step of the clock that timed single launches of one side in several processes, as far as the times show it, and
 // 0 where it is too fine to matter. By a fine clock hardly two launches take equally long. So two readings suffice, if each came more
-// than once in a process. Processes with the same times belong to a machine that counts, and show no clock.
+// than once in a process. The step is that of all processes together, because one alone may not have all readings. Processes with
+// the same times belong to a machine that counts, and show no clock.
 func ClockStep(processes [][]float64) float64 {
-	step, differ := 0.0, false
-	var first []float64
+	shown, differ := false, false
+	var all, first []float64
 	for i, times := range processes {
 		times = slices.Sorted(slices.Values(times))
 		if i == 0 {
 			first = times
 		}
 		differ = differ || !slices.Equal(times, first)
-		if len(times) > 0 {
-			step = max(step, tickOf(times, 2))
-		}
+		shown = shown || len(times) > 0 && tickOf(times, 2) > 0
+		all = append(all, times...)
 	}
-	if !differ {
+	if !shown || !differ {
 		return 0
 	}
-	return step
+	slices.Sort(all)
+	return tickOf(all, 2)
 }
 
 // tickOf is the smallest distance of two sorted readings, if all other distances are multiples of it, and there are at

@@ -247,6 +247,9 @@ func TestClockOfLaunches(t *testing.T) {
 		"one process":                   {[][]float64{{7000, 5000, 5000, 6000}}, 0},
 		"each once":                     {[][]float64{{7000, 5000, 6000}, {5000, 6000, 8000}}, 0},
 		"no common step":                {[][]float64{{7000, 5000, 5000, 5900}, {5000}}, 0},
+		"readings that one lacks":       {[][]float64{{100, 100, 101, 102, 102}, {99, 99, 102, 102, 102}}, 1},
+		"a finer clock of another":      {[][]float64{{50e3, 50e3, 50030, 50070}, {50e3, 50e3, 50400, 50400}}, 0},
+		"two slow launches":             {[][]float64{{5000, 5000, 5000, 6000, 6100}, {5000, 5000, 5000, 6003, 6104}}, 0},
 		"a step that does not matter":   {[][]float64{{5000, 5000, 5012, 5012}, {5000, 5012}}, 0},
 	} {
 		if got := ClockStep(c.processes); math.Abs(got-c.want) > 1e-6 {

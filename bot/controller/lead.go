@@ -31,6 +31,9 @@ func (k *Controller) runAsLeader(ctx context.Context) error {
 		return err
 	}
 	k.resetMemory()
+	if err := k.restoreEnds(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	k.reconcileQueue.start(ctx)

@@ -160,15 +160,29 @@ func TestGoneForGood(t *testing.T) {
 }
 
 // A repository that has ended does not come back by what GitHub said before the end: by a list that was on its way, or by the
-// delivery of the installation, which failed and is delivered again. A late push to a pull request ends with the repository.
+// delivery of the installation or of a new name, which failed and is delivered again. A late push to a pull request ends with the
+// repository, also after a restart.
 func TestEndedStaysEnded(t *testing.T) {
+	deleted := func(w *world) { w.repo.Delete() }
+	uninstalled := func(w *world) { w.mine.Uninstall() }
 	for _, test := range []struct {
-		name  string
-		old   bool // a list is on its way while the repository ends
-		leave func(*world)
+		name    string
+		old     bool         // a list is on its way while the repository ends
+		missed  func(*world) // whose delivery fails
+		leave   func(*world)
+		restart bool
 	}{
-		{"an old list", true, func(w *world) { w.repo.Delete() }},
-		{"an old delivery", false, func(w *world) { w.mine.Uninstall() }},
+		{name: "an old list", old: true, leave: deleted},
+		{name: "an old delivery", leave: uninstalled},
+		{name: "an old name", missed: func(w *world) { w.no(w.repo.Rename("cuda")) }, leave: deleted},
+		{name: "suspended before", leave: func(w *world) {
+			w.mine.Suspend()
+			w.poll("that it is not listed", func() bool {
+				shown, err := w.running.ledger.RepoName(w.ctx, w.repo.ID())
+				return err == nil && shown.Removed != ""
+			})
+			w.mine.Uninstall()
+		}, restart: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var late, holds atomic.Bool
@@ -197,6 +211,9 @@ func TestEndedStaysEnded(t *testing.T) {
 			w.app.SetHook("http://"+w.freeAddress()+"/webhook", secret)
 			_, err := w.repo.Push("faster", map[string]string{sourceFile: "// speed 1.6\n"}, "Later")
 			w.no(err)
+			if test.missed != nil {
+				test.missed(w)
+			}
 			w.no(w.hub.Quiet(w.ctx))
 			w.app.SetHook("http://"+w.addr+"/webhook", secret)
 			if test.old {
@@ -209,6 +226,10 @@ func TestEndedStaysEnded(t *testing.T) {
 				w.no(err)
 				return len(open) == 0
 			})
+			if test.restart {
+				w.no(w.running.stop())
+				w.start()
+			}
 			seen := w.running.bot.Counts().Reconciled
 			free()
 			w.poll("the end of the pass", func() bool { return w.running.bot.Counts().Reconciled.After(seen) })
@@ -225,11 +246,34 @@ func TestEndedStaysEnded(t *testing.T) {
 				w.no(err)
 				return len(left) == 0 && len(open) == 0 && w.running.bot.Idle()
 			})
-			if shown, err := w.running.ledger.RepoName(w.ctx, w.repo.ID()); err != nil || shown.Removed == "" {
-				t.Errorf("its pages are open: %+v, %v", shown, err)
+			if shown, err := w.running.ledger.RepoName(w.ctx, w.repo.ID()); err != nil || !change.EndReason(shown.Removed).Known() {
+				t.Errorf("its pages are open, or closed for another reason: %+v, %v", shown, err)
 			}
 		})
 	}
+}
+
+// A repository that has ended comes back when the App is installed again, without a wait for the next resync.
+func TestEndedComesBack(t *testing.T) {
+	w := newWorld(t, worldOptions{two: true, patient: true})
+	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
+	w.concluded(pr.HeadSHA(), "success")
+	w.mine.Uninstall()
+	w.poll("the end of the pull request", func() bool {
+		open, err := w.running.ledger.OpenPulls(w.ctx, w.repo.ID())
+		w.no(err)
+		return len(open) == 0
+	})
+	var err error
+	w.mine, err = w.app.Install(w.repo)
+	w.no(err)
+	next := w.propose("fastest", "// speed 1.4\n", embedded.PROptions{Title: "Fastest"})
+	w.concluded(next.HeadSHA(), "success")
+	w.poll("that its pages are open", func() bool {
+		shown, err := w.running.ledger.RepoName(w.ctx, w.repo.ID())
+		w.no(err)
+		return shown.Removed == ""
+	})
 }
 
 // While the account suspends the App, GitHub does not list its repositories. What is open there waits.

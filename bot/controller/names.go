@@ -18,14 +18,15 @@ import (
 // Numbers identify repositories. A name that becomes free after a rename, a transfer or a deletion may go to a repository with
 // different readers, so the bot writes into the journal what became of a repository, and asks GitHub by number.
 
-// rename uses a new name for a repository from now on, and tells the pages.
-func (k *Controller) rename(ctx context.Context, id int64, name string) error {
+// rename uses a new name for a repository from now on, and tells the pages. It was asked for at that moment.
+func (k *Controller) rename(ctx context.Context, id int64, name string, asked repos.Moment) error {
 	k.repos.Rename(id, name)
-	return k.recordName(ctx, id, name)
+	return k.recordName(ctx, id, name, asked)
 }
 
-// recordName writes into the journal that GitHub has this name for a repository now, if the pages would show something else.
-func (k *Controller) recordName(ctx context.Context, id int64, name string) error {
+// recordName writes into the journal that GitHub has this name for a repository, by an answer to a question of that moment, if the
+// pages would show something else. An answer is no news of a repository that ended after the question.
+func (k *Controller) recordName(ctx context.Context, id int64, name string, asked repos.Moment) error {
 	shown, err := k.Ledger.RepoName(ctx, id)
 	if ledger.IsNotFound(err) || err == nil && shown.Name == name && shown.Removed == "" {
 		return nil // a repository without changes has no pages
@@ -33,7 +34,12 @@ func (k *Controller) recordName(ctx context.Context, id int64, name string) erro
 	if err != nil {
 		return fmt.Errorf("asking the ledger for the name of repository %d: %w", id, err)
 	}
-	if err := k.recordRepositoryEvent(ctx, repos.Subject(id), repos.Named{Repo: id, Name: name}); err != nil {
+	subject, e := repos.Subject(id), repos.Named{Repo: id, Name: name}
+	last, seq, err := k.lastOfRepository(ctx, subject)
+	if err != nil || last == e || k.repos.EndedSince(id, asked) { // an end after this look makes the write fail
+		return err
+	}
+	if err := k.appendRepositoryEvent(ctx, subject, seq, e); err != nil {
 		return err
 	}
 	k.Log.Info("the pages show a repository under its name of today", "repo", name, "id", id, "was", shown.Name)
@@ -41,10 +47,10 @@ func (k *Controller) recordName(ctx context.Context, id int64, name string) erro
 }
 
 // recordRemoved writes into the journal that the bot cannot reach a repository any more. Only the token of the pages opens
-// its pages from then on.
+// its pages from then on. What GitHub said takes the place of what the bot concluded.
 func (k *Controller) recordRemoved(ctx context.Context, id int64, why string) error {
 	shown, err := k.Ledger.RepoName(ctx, id)
-	if ledger.IsNotFound(err) || err == nil && shown.Removed != "" {
+	if ledger.IsNotFound(err) || err == nil && shown.Removed != "" && !(change.EndReason(why).Known() && why != shown.Removed) {
 		return nil
 	}
 	if err != nil {
@@ -60,7 +66,11 @@ func (k *Controller) recordRepositoryEvent(ctx context.Context, subject string, 
 	if err != nil || last == e {
 		return err
 	}
-	_, err = k.Journal.AppendAt(ctx, k.Now().UTC().Round(0), subject, seq, repos.KindOf(e), e)
+	return k.appendRepositoryEvent(ctx, subject, seq, e)
+}
+
+func (k *Controller) appendRepositoryEvent(ctx context.Context, subject string, seq uint64, e repos.Event) error {
+	_, err := k.Journal.AppendAt(ctx, k.Now().UTC().Round(0), subject, seq, repos.KindOf(e), e)
 	if errors.Is(err, journal.ErrConflict) {
 		return nil // another worker has written; the next resync looks again
 	}
@@ -87,6 +97,7 @@ func (k *Controller) lastOfRepository(ctx context.Context, subject string) (repo
 func (k *Controller) confirmName(ctx context.Context, s *change.State) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	asked := k.repos.Moment()
 	r, err := k.GitHub.Repository(ctx, s.Facts.Repo)
 	if client.NotFound(err) {
 		err = fmt.Errorf("%w: %w", client.ErrUnavailable, err)
@@ -98,7 +109,10 @@ func (k *Controller) confirmName(ctx context.Context, s *change.State) error {
 		return otherRepository(s.Facts.Repo, r.ID)
 	}
 	k.repos.Confirm(r.ID, r.FullName)
-	return k.recordName(ctx, r.ID, r.FullName)
+	if k.repos.Ended(r.ID) != "" {
+		return nil // GitHub shows public repositories also where the App is not installed
+	}
+	return k.recordName(ctx, r.ID, r.FullName, asked)
 }
 
 // otherRepository says that a name leads to a different repository now. Work on the one that was meant waits until GitHub
@@ -160,8 +174,7 @@ func (k *Controller) withdrawPublic(ctx context.Context) error {
 
 // removeUnlisted records that repositories are gone which GitHub has not listed twice in a row, although it listed every
 // installation: the delivery that says so may have been lost. One list alone may be older than an installation. Their changes stay
-// open, because a suspended installation is not listed either, and work waits for its end. A repository that a delivery has ended and
-// an older one has brought back ends again.
+// open, because a suspended installation is not listed either, and work waits for its end.
 func (k *Controller) removeUnlisted(ctx context.Context, p *pass) error {
 	if !k.GitHub.ListsAll() {
 		return nil // the token sees repositories that nobody lists
@@ -173,39 +186,27 @@ func (k *Controller) removeUnlisted(ctx context.Context, p *pass) error {
 	before := k.unlisted
 	k.unlisted = map[int64]bool{}
 	for _, r := range known {
-		if _, listed := p.seen.Load(r.ID); listed {
+		if _, listed := p.seen.Load(r.ID); listed || r.Removed != "" {
 			continue
 		}
-		why := change.EndReason(r.Removed)
-		if r.Removed != "" {
-			done, err := k.hasEnded(ctx, r.ID)
-			if err != nil {
-				return err
-			}
-			if done || !why.Known() {
-				continue
-			}
-		}
 		k.unlisted[r.ID] = true
-		switch {
-		case !before[r.ID]:
-		case r.Removed == "":
-			err = k.recordRemoved(ctx, r.ID, "GitHub does not list it among the App's repositories")
-		default:
-			err = k.removeRepository(ctx, r.ID, r.Name, why)
+		if before[r.ID] {
+			err = errors.Join(err, k.recordRemoved(ctx, r.ID, "GitHub does not list it among the App's repositories"))
 		}
-		if err != nil {
-			return err
+	}
+	return err
+}
+
+// restoreEnds reads which repositories had ended before this bot led. They come back when GitHub lists them.
+func (k *Controller) restoreEnds(ctx context.Context) error {
+	known, err := k.Ledger.RepoNames(ctx)
+	if err != nil {
+		return fmt.Errorf("asking the ledger which repositories have ended: %w", err)
+	}
+	for _, r := range known {
+		if change.EndReason(r.Removed).Known() {
+			k.repos.End(r.ID, r.Removed)
 		}
 	}
 	return nil
-}
-
-// hasEnded reports whether a repository has ended, with all its pull requests.
-func (k *Controller) hasEnded(ctx context.Context, id int64) (bool, error) {
-	if k.repos.Ended(id) == "" {
-		return false, nil
-	}
-	open, err := k.Ledger.OpenPulls(ctx, id)
-	return len(open) == 0, err
 }

@@ -15,10 +15,7 @@ func (k *Controller) recordRepository(ctx context.Context, e webhook.RepositoryC
 	}
 	switch e.Action {
 	case "renamed", "transferred":
-		if err := k.rename(ctx, r.ID, r.FullName); err != nil {
-			return err
-		}
-		k.addRepositories([]webhook.Repository{r})
+		return k.renameRepository(ctx, r, r.FullName)
 	case "unarchived":
 		k.addRepositories([]webhook.Repository{r})
 	case "archived":
@@ -46,19 +43,33 @@ func (k *Controller) recordInstallation(ctx context.Context, e webhook.Installat
 // recordAccount gives the repositories of an account their new names.
 func (k *Controller) recordAccount(ctx context.Context, e webhook.InstallationTarget) error {
 	for _, r := range k.repos.Of(e.LoginWas) {
-		if err := k.rename(ctx, r.ID, e.Account.Login+"/"+r.Name()); err != nil {
+		if err := k.renameRepository(ctx, r, e.Account.Login+"/"+r.Name()); err != nil {
 			return err
 		}
-		k.addRepositories([]webhook.Repository{r})
 	}
 	return nil
 }
 
-// addRepositories resumes repositories that are watched, and resyncs them.
+func (k *Controller) renameRepository(ctx context.Context, r webhook.Repository, name string) error {
+	if asked := k.repos.Moment(); k.repos.Ended(r.ID) == "" {
+		if err := k.rename(ctx, r.ID, name, asked); err != nil {
+			return err
+		}
+	}
+	k.addRepositories([]webhook.Repository{r})
+	return nil
+}
+
+// addRepositories resumes repositories that are watched, and resyncs them. A delivery may be late, so one that has ended comes back
+// only when GitHub lists it.
 func (k *Controller) addRepositories(repos []webhook.Repository) {
 	for _, r := range repos {
-		if k.repos.Observe(r) {
-			k.repos.Resume(r.ID, k.repos.Moment())
+		asked := k.repos.Moment()
+		switch {
+		case k.repos.Ended(r.ID) != "":
+			k.resyncSoon()
+		case k.repos.Observe(r):
+			k.repos.Resume(r.ID, asked)
 			k.resyncQueue.add(resyncTarget{repo: r.ID, name: k.repos.Name(r.ID)})
 		}
 	}
@@ -72,32 +83,25 @@ func (k *Controller) removeRepositories(ctx context.Context, repos []webhook.Rep
 		if !k.repos.Observe(r) {
 			continue
 		}
-		if err := k.removeRepository(ctx, r.ID, r.FullName, why); err != nil {
+		k.repos.Suspend(r.ID, r.FullName, errors.New(string(why)))
+		k.repos.End(r.ID, string(why))
+		if err := k.recordRemoved(ctx, r.ID, string(why)); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (k *Controller) removeRepository(ctx context.Context, id int64, name string, why change.EndReason) error {
-	k.repos.Suspend(id, name, errors.New(string(why)))
-	k.repos.End(id, string(why))
-	if err := k.recordRemoved(ctx, id, string(why)); err != nil {
-		return err
-	}
-	pulls, err := k.Ledger.OpenPulls(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, p := range pulls {
-		if err := k.endChange(ctx, p.ID, why); err != nil {
+		pulls, err := k.Ledger.OpenPulls(ctx, r.ID)
+		if err != nil {
 			return err
 		}
+		for _, p := range pulls {
+			if err := k.endChange(ctx, p.ID, why); err != nil {
+				return err
+			}
+		}
+		// A pause after a failure can take an hour, and nothing is left to wait for.
+		k.resyncQueue.endPauses(func(t resyncTarget) bool { return t.repo == r.ID })
+		k.reconcileQueue.endPauses(func(id change.ID) bool { return id.Repo == r.ID })
+		k.publishQueue.endPauses(func(id change.ID) bool { return id.Repo == r.ID })
 	}
-	// A pause after a failure can take an hour, and nothing is left to wait for.
-	k.resyncQueue.endPauses(func(t resyncTarget) bool { return t.repo == id })
-	k.reconcileQueue.endPauses(func(c change.ID) bool { return c.Repo == id })
-	k.publishQueue.endPauses(func(c change.ID) bool { return c.Repo == id })
 	return nil
 }
 

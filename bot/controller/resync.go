@@ -33,7 +33,7 @@ func (k *Controller) laneOfTarget(_ context.Context, p resyncTarget) (lane, erro
 	return lane{account: k.GitHub.Account(p.name)}, nil
 }
 
-// resyncLoop resyncs all repositories at the start and every few minutes.
+// resyncLoop resyncs all repositories at the start, every few minutes, and when resyncSoon asks for it.
 func (k *Controller) resyncLoop(ctx context.Context) error {
 	tick := time.NewTicker(k.ResyncEvery)
 	defer tick.Stop()
@@ -41,9 +41,18 @@ func (k *Controller) resyncLoop(ctx context.Context) error {
 		k.resyncAll(ctx)
 		select {
 		case <-tick.C:
+		case <-k.resyncNow:
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// resyncSoon has everything listed once more, after the pass that is running.
+func (k *Controller) resyncSoon() {
+	select {
+	case k.resyncNow <- struct{}{}:
+	default: // it will be
 	}
 }
 
@@ -105,7 +114,7 @@ func (k *Controller) resyncAll(ctx context.Context) {
 		if err == nil { // GitHub has named every installation
 			err = k.removeUnlisted(ctx, &p)
 		}
-		if err != nil {
+		if transient(err) {
 			k.Log.Warn("cannot record which repositories are gone; the next resync tries again", "err", err)
 		}
 		k.count(func(c *Counts) { c.Reconciled = k.Now() })
@@ -178,9 +187,9 @@ func (k *Controller) observeListed(ctx context.Context, r client.Repository, ask
 		return err
 	}
 	if !k.repos.Known(r.Repository) {
-		return k.recordName(ctx, r.ID, r.FullName)
+		return k.recordName(ctx, r.ID, r.FullName, asked)
 	}
-	if err := k.rename(ctx, r.ID, r.FullName); err != nil {
+	if err := k.rename(ctx, r.ID, r.FullName, asked); err != nil {
 		return err
 	}
 	switch {

@@ -16,6 +16,8 @@ func (e Explained) Sentence() string {
 	switch {
 	case e.Static && e.Cause == "" && !e.Moved:
 		return "without counters: no figure of the builds differs"
+	case e.Static && e.Cause == "" && len(e.Rows) > 0 && strings.HasPrefix(e.Rows[0].ID, "cpu_"):
+		return e.moves() + ": without counters of the processor, no cause is named"
 	case e.Static && e.Cause == "":
 		return e.moves() + ": without counters, the builds name no cause"
 	case e.Contradicts:

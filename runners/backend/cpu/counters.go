@@ -45,7 +45,8 @@ var events = []event{
 
 // A counters is the open counters of one process.
 type counters struct {
-	files [][]int // of each event, one for each thread; none where the system does not count it
+	files   [][]int // of each event, one for each thread; none where the system does not count it
+	refused []error // of each event, why the system does not count it
 }
 
 // countIn begins to count in the threads of a process, which must be stopped, and in those that they start. What a processor does for
@@ -53,37 +54,62 @@ type counters struct {
 // nothing here.
 func countIn(threads []int, events []event) (*counters, error) {
 	c := &counters{}
-	var refused error
-	counts := false
 	for _, e := range events {
-		attr := unix.PerfEventAttr{
-			Type: e.kind, Config: e.config, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
-			Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
-			Bits:        unix.PerfBitInherit | unix.PerfBitExcludeHv,
+		files, err := e.open(threads)
+		c.files, c.refused = append(c.files, files), append(c.refused, err)
+		if err != nil && !isRefusal(err) {
+			c.close()
+			return nil, fmt.Errorf("counting %s: %w", e.counter, err)
 		}
-		if e.counter != why.CPUSwitches { // which are always the system's
-			attr.Bits |= unix.PerfBitExcludeKernel
-		}
-		var files []int
-		for _, thread := range threads {
-			fd, err := unix.PerfEventOpen(&attr, thread, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
-			if err != nil {
-				if refused == nil || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-					refused = err
-				}
-				closeAll(files)
-				files = nil
-				break
-			}
-			files = append(files, fd)
-		}
-		counts = counts || len(files) > 0
-		c.files = append(c.files, files)
 	}
-	if !counts {
-		return nil, refused
+	if !slices.ContainsFunc(c.files, func(files []int) bool { return len(files) > 0 }) {
+		if err := worst(c.refused); err != nil {
+			return nil, &uncountable{err}
+		}
+		return nil, errors.New("a kernel's process has no threads")
 	}
 	return c, nil
+}
+
+// open begins to count an event in threads.
+func (e event) open(threads []int) ([]int, error) {
+	attr := unix.PerfEventAttr{
+		Type: e.kind, Config: e.config, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+		Bits:        unix.PerfBitInherit | unix.PerfBitExcludeHv,
+		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
+	}
+	if e.counter != why.CPUSwitches { // which are always the system's
+		attr.Bits |= unix.PerfBitExcludeKernel
+	}
+	var files []int
+	for _, thread := range threads {
+		fd, err := unix.PerfEventOpen(&attr, thread, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if errors.Is(err, unix.ESRCH) {
+			continue // a thread that has ended is listed for a while
+		}
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		files = append(files, fd)
+	}
+	return files, nil
+}
+
+// isRefusal reports whether the system does not count an event, rather than not now.
+func isRefusal(err error) bool {
+	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENOENT, unix.EOPNOTSUPP, unix.ENOSYS, unix.ENODEV, unix.EINVAL}, func(refusal error) bool { return errors.Is(err, refusal) })
+}
+
+// worst is the refusal that a permission would lift, or else the first; nil where nothing was refused.
+func worst(refused []error) error {
+	var found error
+	for _, err := range refused {
+		if err != nil && (found == nil || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)) {
+			found = err
+		}
+	}
+	return found
 }
 
 // threadsIn returns the threads of a process.
@@ -158,7 +184,7 @@ func (c *child) countOn(images [][]byte, events []event) (found map[string]float
 	}
 	open, err := countIn(threads, events)
 	if err != nil {
-		return nil, nil, &uncountable{err}
+		return nil, nil, err
 	}
 	defer open.close()
 	var times interleave.Times
@@ -180,9 +206,16 @@ func (u *uncountable) detail() string {
 	case errors.Is(u.why, unix.EPERM): // what containers answer
 		return "this container may not count events"
 	case errors.Is(u.why, unix.EACCES):
-		return fmt.Sprintf("Linux lets this user count no events: kernel.perf_event_paranoid is %s", paranoid())
+		return "Linux lets this user count no events: " + u.reason()
 	}
 	return fmt.Sprintf("this machine gives programs none (%v)", u.why)
+}
+
+func (u *uncountable) reason() string {
+	if errors.Is(u.why, unix.EACCES) {
+		return "kernel.perf_event_paranoid is " + paranoid()
+	}
+	return u.why.Error()
 }
 
 func (u *uncountable) remedy() string {
@@ -195,21 +228,62 @@ func (u *uncountable) remedy() string {
 	return "use bare metal, or a virtual machine with a virtual PMU"
 }
 
-// Counts says whether this host lets programs read the counters of the processor: nothing if it does, or else what stands in the
-// way, what to do, and what is left.
+// Counts says whether this host lets programs read the counters of the processor and of the system: nothing if it does, or else what
+// stands in the way, what to do, and what is left.
 func Counts() (obstacle, remedy string) {
-	open, err := countIn([]int{0}, slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.counter != why.CPUCycles }))
-	if err != nil {
-		left := "without them kernels on a CPU are explained by their builds"
-		if all, err := countIn([]int{0}, events); err == nil {
-			all.close()
-			left += ", page faults and context switches"
-		}
-		u := &uncountable{err}
-		return u.detail(), u.remedy() + "; " + left
+	open, err := countIn([]int{0}, events)
+	switch {
+	case err == nil:
+		open.close()
+		return missing(events, open.refused)
+	case errors.As(err, new(*uncountable)):
+		refused := slices.Repeat([]error{err.(*uncountable).why}, len(events))
+		return missing(events, refused)
 	}
-	open.close()
-	return "", ""
+	return err.Error(), "kernels on a CPU are explained by their builds"
+}
+
+// missing is what stands in the way of events that the system refuses, what to do, and what is left.
+func missing(events []event, refused []error) (obstacle, remedy string) {
+	of := func(counter string) error {
+		return refused[slices.IndexFunc(events, func(e event) bool { return e.counter == counter })]
+	}
+	var obstacles, remedies []string
+	add := func(u *uncountable, obstacle string) {
+		obstacles = append(obstacles, obstacle)
+		if r := u.remedy(); !slices.Contains(remedies, r) {
+			remedies = append(remedies, r)
+		}
+	}
+	left := []string{"their builds"}
+	if of(why.CPUPageFaults) == nil {
+		left = append(left, "page faults")
+	}
+	processor, switches := of(why.CPUCycles), of(why.CPUSwitches)
+	if processor != nil {
+		u := &uncountable{processor}
+		add(u, u.detail())
+	}
+	if switches == nil {
+		left = append(left, "context switches")
+	} else if u := (&uncountable{switches}); processor == nil || u.remedy() != (&uncountable{processor}).remedy() {
+		add(u, "context switches are not counted: "+u.reason())
+	}
+	if len(obstacles) == 0 {
+		return "", ""
+	}
+	if processor == nil {
+		left = append(left, "the counters of the processor")
+	}
+	return strings.Join(obstacles, "; "), strings.Join(remedies, "; ") + "; kernels on a CPU are explained by " + list(left)
+}
+
+// list joins words with "and" before the last.
+func list(words []string) string {
+	if n := len(words) - 1; n > 0 {
+		return strings.Join(words[:n], ", ") + " and " + words[n]
+	}
+	return strings.Join(words, "")
 }
 
 // paranoid is the system's setting about counters.

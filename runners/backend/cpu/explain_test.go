@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -19,18 +20,23 @@ import (
 const freshPages = 200
 
 const (
-	touches = include + `void scale(const float *x, float *y, int32_t N)
+	// Where Linux may give a program huge pages, the scratch of these kernels has small ones all the same.
+	small = `#include <sys/mman.h>
+static void small(char *p) { madvise((void *)(((unsigned long)p + 4095) & ~4095ul), 47 << 20, MADV_NOHUGEPAGE); }
+`
+	touches = include + small + `void scale(const float *x, float *y, int32_t N)
 {
     char *scratch = malloc(48 << 20);
+    small(scratch);
     for (int i = 0; i < 200; i++) scratch[4096 * (i + 1)] = i;
     for (int i = 0; i < N; i++) y[i] = 2 * x[i] + 0 * (volatile char)scratch[4096];
     free(scratch);
 }
 `
-	reuses = include + `void scale(const float *x, float *y, int32_t N)
+	reuses = include + small + `void scale(const float *x, float *y, int32_t N)
 {
     static char *scratch;
-    if (!scratch) scratch = malloc(48 << 20);
+    if (!scratch) small(scratch = malloc(48 << 20));
     for (int i = 0; i < 200; i++) scratch[4096 * (i + 1)] = i;
     for (int i = 0; i < N; i++) y[i] = 2 * x[i] + 0 * (volatile char)scratch[4096];
 }
@@ -63,13 +69,14 @@ extern "C" void scale(const float *x, float *y, int32_t N)
 }
 `
 	// The thread has the work, and the kernel waits for it.
-	threads = `#include <cstdint>
+	threads = small + `#include <cstdint>
 #include <cstdlib>
 #include <thread>
 extern "C" void scale(const float *x, float *y, int32_t N)
 {
     std::thread other([=] {
         char *scratch = (char *)malloc(48 << 20);
+        small(scratch);
         for (int i = 0; i < 200; i++) ((volatile char *)scratch)[4096 * (i + 1)] = i;
         for (int i = 0; i < N; i++) y[i] = 2 * x[i];
         free(scratch);
@@ -207,11 +214,12 @@ func TestExplainSwitches(t *testing.T) {
 // Threads that a kernel keeps from launch to launch count as well: those of OpenMP are there before the counters are.
 func TestCountedThreadsOfOpenMP(t *testing.T) {
 	t.Parallel()
-	const source = include + `void scale(const float *x, float *y, int32_t N)
+	const source = include + small + `void scale(const float *x, float *y, int32_t N)
 {
 #pragma omp parallel
     {
         char *scratch = malloc(48 << 20);
+        small(scratch);
         for (int i = 0; i < 100; i++) ((volatile char *)scratch)[4096 * (i + 1)] = i;
         free(scratch);
     }
@@ -230,10 +238,29 @@ func TestUncountable(t *testing.T) {
 	if (obstacle == "") != (remedy == "") {
 		t.Errorf("%q, %q", obstacle, remedy)
 	}
-	t.Logf("this host: %q", obstacle)
+	t.Logf("this host: %q (%s)", obstacle, remedy)
 	for errno, want := range map[error]string{unix.EPERM: "--cap-add PERFMON", unix.EACCES: "kernel.perf_event_paranoid is ", unix.ENOENT: "this machine gives programs none (no such file"} {
 		if got := (&uncountable{errno}).Error(); !strings.Contains(got, want) {
 			t.Errorf("%v: %s", errno, got)
+		}
+	}
+	if _, err := countIn([]int{1 << 30}, events); err == nil || errors.As(err, new(*uncountable)) {
+		t.Errorf("of a process that has ended: %v", err)
+	}
+	permission, faults := unix.EACCES, []event{{counter: why.CPUPageFaults}, {counter: why.CPUSwitches}, {counter: why.CPUCycles}}
+	for name, c := range map[string]struct {
+		refused          []error
+		obstacle, remedy string // parts of them
+	}{
+		"nothing is missing":    {[]error{nil, nil, nil}, "", ""},
+		"no processor":          {[]error{nil, nil, unix.ENOENT}, "this machine gives programs none", "virtual PMU; kernels on a CPU are explained by their builds, page faults and context switches"},
+		"no permission":         {[]error{permission, permission, permission}, "Linux lets this user count no events", "paranoid=1; kernels on a CPU are explained by their builds"},
+		"switches alone":        {[]error{nil, permission, nil}, "context switches are not counted: ", "paranoid=1; kernels on a CPU are explained by their builds, page faults and the counters of the processor"},
+		"neither of the two":    {[]error{nil, permission, unix.ENOENT}, "; context switches are not counted: ", "virtual PMU; sysctl -w kernel.perf_event_paranoid=1; kernels on a CPU are explained by their builds and page faults"},
+		"a container's refusal": {[]error{unix.EPERM, unix.EPERM, unix.EPERM}, "this container may not count events", "CAP_PERFMON"},
+	} {
+		if obstacle, remedy := missing(faults, c.refused); !strings.Contains(obstacle, c.obstacle) || !strings.Contains(remedy, c.remedy) || (c.obstacle == "") != (obstacle == "") {
+			t.Errorf("%s: %q, %q", name, obstacle, remedy)
 		}
 	}
 }

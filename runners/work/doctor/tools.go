@@ -124,7 +124,7 @@ func counterFinding(obstacle, remedy string) Finding {
 	if obstacle != "" {
 		return Finding{Name: "CPU counters", Status: Warn, Detail: obstacle, Remedy: remedy}
 	}
-	return Finding{Name: "CPU counters", Status: OK, Detail: "of cycles, instructions, branches and caches"}
+	return Finding{Name: "CPU counters", Status: OK, Detail: "of cycles, instructions, branches, caches, page faults and context switches"}
 }
 
 func ncuFindings(ctx context.Context, h Host, gpu bool) []Finding {
