@@ -104,7 +104,6 @@ type Controller struct {
 	listed      atomic.Bool    // as in Listed
 	redeliverer *redeliverer   // used by the resync only
 	unlisted    map[int64]bool // repositories that the last resync did not find; used by the resync only
-	resyncNow   chan struct{}  // asks for a resync
 
 	progress      *lru.Cache[string, runners.LogEntry]   // by job
 	positions     *lru.Cache[string, scheduler.Position] // last published, by job
@@ -164,7 +163,7 @@ func New(c Config) *Controller {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Controller{
-		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{}, kernels: map[string]chan struct{}{}, resyncNow: make(chan struct{}, 1),
+		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{}, kernels: map[string]chan struct{}{},
 		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize), progressed: newLRU[change.ID, bool](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
 		looked:       newLRU[string, bool](cacheSize),

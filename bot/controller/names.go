@@ -34,50 +34,48 @@ func (k *Controller) recordName(ctx context.Context, id int64, name string, aske
 	if err != nil {
 		return fmt.Errorf("asking the ledger for the name of repository %d: %w", id, err)
 	}
-	subject, e := repos.Subject(id), repos.Named{Repo: id, Name: name}
-	last, seq, err := k.lastOfRepository(ctx, subject)
-	if err != nil || last == e || k.repos.EndedSince(id, asked) { // an end after this look makes the write fail
-		return err
+	old := func() bool { return k.repos.EndedSince(id, asked) }
+	written, err := k.recordRepositoryEvent(ctx, repos.Subject(id), repos.Named{Repo: id, Name: name}, old)
+	if written {
+		k.Log.Info("the pages show a repository under its name of today", "repo", name, "id", id, "was", shown.Name)
 	}
-	if err := k.appendRepositoryEvent(ctx, subject, seq, e); err != nil {
-		return err
-	}
-	k.Log.Info("the pages show a repository under its name of today", "repo", name, "id", id, "was", shown.Name)
-	return nil
+	return err
 }
 
 // recordRemoved writes into the journal that the bot cannot reach a repository any more. Only the token of the pages opens
 // its pages from then on. What GitHub said takes the place of what the bot concluded.
 func (k *Controller) recordRemoved(ctx context.Context, id int64, why string) error {
 	shown, err := k.Ledger.RepoName(ctx, id)
-	if ledger.IsNotFound(err) || err == nil && shown.Removed != "" && !(change.EndReason(why).Known() && why != shown.Removed) {
+	if ledger.IsNotFound(err) || err == nil && shown.Removed != "" && !change.EndReason(why).Known() {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("asking the ledger for the name of repository %d: %w", id, err)
 	}
-	k.Log.Info("the pages of a repository are closed: only the token opens them", "repo", shown.Name, "id", id, "why", why)
-	return k.recordRepositoryEvent(ctx, repos.Subject(id), repos.Removed{Repo: id, Why: why})
+	written, err := k.recordRepositoryEvent(ctx, repos.Subject(id), repos.Removed{Repo: id, Why: why}, nil)
+	if written {
+		k.Log.Info("the pages of a repository are closed: only the token opens them", "repo", shown.Name, "id", id, "why", why)
+	}
+	return err
 }
 
-// recordRepositoryEvent writes an event, unless it is the last one of its subject: the ledger may lag behind.
-func (k *Controller) recordRepositoryEvent(ctx context.Context, subject string, e repos.Event) error {
-	last, seq, err := k.lastOfRepository(ctx, subject)
-	if err != nil || last == e {
-		return err
+// recordRepositoryEvent writes an event, unless it is the last one of its subject (the ledger may lag behind) or has become old
+// meanwhile. It reports whether it has written.
+func (k *Controller) recordRepositoryEvent(ctx context.Context, subject string, e repos.Event, old func() bool) (bool, error) {
+	for {
+		last, seq, err := k.lastOfRepository(ctx, subject)
+		if err != nil || last == e || old != nil && old() {
+			return false, err
+		}
+		_, err = k.Journal.AppendAt(ctx, k.Now().UTC().Round(0), subject, seq, repos.KindOf(e), e)
+		if errors.Is(err, journal.ErrConflict) {
+			continue // another worker has written
+		}
+		if err != nil {
+			return false, fmt.Errorf("writing what became of a repository: %w", err)
+		}
+		return true, nil
 	}
-	return k.appendRepositoryEvent(ctx, subject, seq, e)
-}
-
-func (k *Controller) appendRepositoryEvent(ctx context.Context, subject string, seq uint64, e repos.Event) error {
-	_, err := k.Journal.AppendAt(ctx, k.Now().UTC().Round(0), subject, seq, repos.KindOf(e), e)
-	if errors.Is(err, journal.ErrConflict) {
-		return nil // another worker has written; the next resync looks again
-	}
-	if err != nil {
-		return fmt.Errorf("writing what became of a repository: %w", err)
-	}
-	return nil
 }
 
 func (k *Controller) lastOfRepository(ctx context.Context, subject string) (repos.Event, uint64, error) {
@@ -109,7 +107,7 @@ func (k *Controller) confirmName(ctx context.Context, s *change.State) error {
 		return otherRepository(s.Facts.Repo, r.ID)
 	}
 	k.repos.Confirm(r.ID, r.FullName)
-	if k.repos.Ended(r.ID) != "" {
+	if k.repos.Ended(r.ID) != "" || k.repos.Doubtful(r.ID) {
 		return nil // GitHub shows public repositories also where the App is not installed
 	}
 	return k.recordName(ctx, r.ID, r.FullName, asked)
@@ -148,7 +146,8 @@ func (k *Controller) recordPublic(ctx context.Context, id int64, name string) er
 	switch {
 	case !ok:
 		k.Log.Info("the pages of a repository are public", "repo", name, "id", id)
-		return k.recordRepositoryEvent(ctx, repos.PublicSubject(name), repos.MadePublic{Repo: id, Name: name})
+		_, err := k.recordRepositoryEvent(ctx, repos.PublicSubject(name), repos.MadePublic{Repo: id, Name: name}, nil)
+		return err
 	case bound.Repo != id:
 		k.Log.Warn(fmt.Sprintf("pages.public names a repository that has a different number now, so its pages are not public: write %s@%d if you mean this one", name, id), "repo", name, "id", id, "was", bound.Repo)
 	}
@@ -165,7 +164,7 @@ func (k *Controller) withdrawPublic(ctx context.Context) error {
 		if slices.ContainsFunc(k.Public, func(declared string) bool { return strings.EqualFold(declared, p.Name) }) {
 			continue
 		}
-		if err := k.recordRepositoryEvent(ctx, repos.PublicSubject(p.Name), repos.MadePrivate{Name: p.Name}); err != nil {
+		if _, err := k.recordRepositoryEvent(ctx, repos.PublicSubject(p.Name), repos.MadePrivate{Name: p.Name}, nil); err != nil {
 			return err
 		}
 	}
@@ -197,7 +196,7 @@ func (k *Controller) removeUnlisted(ctx context.Context, p *pass) error {
 	return err
 }
 
-// restoreEnds reads which repositories had ended before this bot led. They come back when GitHub lists them.
+// restoreEnds reads which repositories had ended before this bot led.
 func (k *Controller) restoreEnds(ctx context.Context) error {
 	known, err := k.Ledger.RepoNames(ctx)
 	if err != nil {

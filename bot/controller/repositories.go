@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
@@ -51,25 +53,21 @@ func (k *Controller) recordAccount(ctx context.Context, e webhook.InstallationTa
 }
 
 func (k *Controller) renameRepository(ctx context.Context, r webhook.Repository, name string) error {
-	if asked := k.repos.Moment(); k.repos.Ended(r.ID) == "" {
+	if asked := k.repos.Moment(); k.repos.Ended(r.ID) == "" && !k.repos.Doubtful(r.ID) {
 		if err := k.rename(ctx, r.ID, name, asked); err != nil {
 			return err
 		}
 	}
+	r.FullName = name
 	k.addRepositories([]webhook.Repository{r})
 	return nil
 }
 
-// addRepositories resumes repositories that are watched, and resyncs them. A delivery may be late, so one that has ended comes back
-// only when GitHub lists it.
+// addRepositories resumes repositories that are watched, and resyncs them. The resync first asks about those that had ended.
 func (k *Controller) addRepositories(repos []webhook.Repository) {
 	for _, r := range repos {
-		asked := k.repos.Moment()
-		switch {
-		case k.repos.Ended(r.ID) != "":
-			k.resyncSoon()
-		case k.repos.Observe(r):
-			k.repos.Resume(r.ID, asked)
+		if k.repos.Observe(r) {
+			k.repos.Revive(r.ID, r.FullName)
 			k.resyncQueue.add(resyncTarget{repo: r.ID, name: k.repos.Name(r.ID)})
 		}
 	}
@@ -83,24 +81,61 @@ func (k *Controller) removeRepositories(ctx context.Context, repos []webhook.Rep
 		if !k.repos.Observe(r) {
 			continue
 		}
-		k.repos.Suspend(r.ID, r.FullName, errors.New(string(why)))
-		k.repos.End(r.ID, string(why))
-		if err := k.recordRemoved(ctx, r.ID, string(why)); err != nil {
+		if err := k.removeRepository(ctx, r.ID, r.FullName, why); err != nil {
 			return err
 		}
-		pulls, err := k.Ledger.OpenPulls(ctx, r.ID)
-		if err != nil {
+	}
+	return nil
+}
+
+func (k *Controller) removeRepository(ctx context.Context, id int64, name string, why change.EndReason) error {
+	k.repos.Suspend(id, name, errors.New(string(why)))
+	k.repos.End(id, string(why))
+	if err := k.recordRemoved(ctx, id, string(why)); err != nil {
+		return err
+	}
+	pulls, err := k.Ledger.OpenPulls(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, p := range pulls {
+		if err := k.endChange(ctx, p.ID, why); err != nil {
 			return err
 		}
-		for _, p := range pulls {
-			if err := k.endChange(ctx, p.ID, why); err != nil {
-				return err
-			}
+	}
+	// A pause after a failure can take an hour, and nothing is left to wait for.
+	k.resyncQueue.endPauses(func(t resyncTarget) bool { return t.repo == id })
+	k.reconcileQueue.endPauses(func(c change.ID) bool { return c.Repo == id })
+	k.publishQueue.endPauses(func(c change.ID) bool { return c.Repo == id })
+	return nil
+}
+
+// A repository that a delivery has brought back ends again after so many answers that it is not there, with pauses between them:
+// GitHub's replicas lag.
+const (
+	deniedEnough = 2
+	deniedPause  = 2 * time.Second
+)
+
+// settleDoubt asks GitHub about a repository that had ended and that a delivery has brought back: the delivery may be late.
+func (k *Controller) settleDoubt(ctx context.Context, id int64, name string) error {
+	asked := k.repos.Moment()
+	found, err := k.GitHub.Reaches(ctx, name, id)
+	if err != nil {
+		return fmt.Errorf("asking whether %s is there: %w", name, err)
+	}
+	if found != "" {
+		if k.repos.Resume(id, asked) {
+			err = k.rename(ctx, id, found, asked)
 		}
-		// A pause after a failure can take an hour, and nothing is left to wait for.
-		k.resyncQueue.endPauses(func(t resyncTarget) bool { return t.repo == r.ID })
-		k.reconcileQueue.endPauses(func(id change.ID) bool { return id.Repo == r.ID })
-		k.publishQueue.endPauses(func(id change.ID) bool { return id.Repo == r.ID })
+		return err
+	}
+	why, denials := k.repos.Deny(id)
+	switch {
+	case denials >= deniedEnough:
+		return k.removeRepository(ctx, id, name, change.EndReason(why))
+	case denials > 0:
+		return requeueAt(k.Now().Add(deniedPause))
 	}
 	return nil
 }

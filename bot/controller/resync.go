@@ -33,7 +33,7 @@ func (k *Controller) laneOfTarget(_ context.Context, p resyncTarget) (lane, erro
 	return lane{account: k.GitHub.Account(p.name)}, nil
 }
 
-// resyncLoop resyncs all repositories at the start, every few minutes, and when resyncSoon asks for it.
+// resyncLoop resyncs all repositories at the start and every few minutes.
 func (k *Controller) resyncLoop(ctx context.Context) error {
 	tick := time.NewTicker(k.ResyncEvery)
 	defer tick.Stop()
@@ -41,18 +41,9 @@ func (k *Controller) resyncLoop(ctx context.Context) error {
 		k.resyncAll(ctx)
 		select {
 		case <-tick.C:
-		case <-k.resyncNow:
 		case <-ctx.Done():
 			return nil
 		}
-	}
-}
-
-// resyncSoon has everything listed once more, after the pass that is running.
-func (k *Controller) resyncSoon() {
-	select {
-	case k.resyncNow <- struct{}{}:
-	default: // it will be
 	}
 }
 
@@ -180,7 +171,7 @@ func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]clie
 
 // observeListed enqueues a listed repository, or suspends it if it is archived or disabled.
 func (k *Controller) observeListed(ctx context.Context, r client.Repository, asked repos.Moment) error {
-	if k.repos.EndedSince(r.ID, asked) {
+	if !k.repos.Resume(r.ID, asked) {
 		return nil
 	}
 	if err := k.recordPublic(ctx, r.ID, r.FullName); err != nil {
@@ -196,7 +187,6 @@ func (k *Controller) observeListed(ctx context.Context, r client.Repository, ask
 	case r.Archived || r.Disabled:
 		k.repos.Suspend(r.ID, r.FullName, errors.New("it is archived or disabled"))
 	default:
-		k.repos.Resume(r.ID, asked)
 		k.resyncQueue.addIfAbsent(resyncTarget{repo: r.ID, name: r.FullName})
 	}
 	return nil
@@ -205,6 +195,11 @@ func (k *Controller) observeListed(ctx context.Context, r client.Repository, ask
 // resync compares a repository, or the rules of one branch, with the bot's state. The repository may have been renamed or
 // removed since it was enqueued, so its current name is used.
 func (k *Controller) resync(ctx context.Context, p resyncTarget) error {
+	if k.repos.Doubtful(p.repo) {
+		if err := k.settleDoubt(ctx, p.repo, cmp.Or(k.repos.Name(p.repo), p.name)); err != nil {
+			return err
+		}
+	}
 	if k.repos.Suspended(p.repo) {
 		return nil
 	}

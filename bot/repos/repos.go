@@ -25,6 +25,13 @@ type Registry struct {
 	confirmed map[int64]bool   // those whose number and name GitHub has said together since the last Reset
 	ends      Moment           // the calls of End
 	endedAt   map[int64]Moment // the last one of a repository
+	doubtful  map[int64]*doubt // repositories that had ended and that only a delivery has brought back
+}
+
+// A doubt is why a repository had ended, and how often GitHub has said since that it is not there.
+type doubt struct {
+	why     string
+	denials int
 }
 
 // A Moment says which ends of repositories came before a question to GitHub, and which while it was answered.
@@ -41,7 +48,7 @@ func New(watch []string, log *slog.Logger) *Registry {
 func (r *Registry) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.names, r.suspended, r.confirmed, r.endedAt = map[int64]string{}, map[int64]string{}, map[int64]bool{}, map[int64]Moment{}
+	r.names, r.suspended, r.confirmed, r.endedAt, r.doubtful = map[int64]string{}, map[int64]string{}, map[int64]bool{}, map[int64]Moment{}, map[int64]*doubt{}
 }
 
 // Watches tells whether the configuration includes a repository of that name, owner/name.
@@ -69,7 +76,8 @@ func (r *Registry) Names() map[int64]string {
 }
 
 // Observe tells whether the repository of a delivery is watched. A delivery may be late, so it does not
-// replace a name that is known. A repository that has lost its name to a different one has none until GitHub lists it.
+// replace a name that is known, and one of a repository that has ended takes no name from another. A repository that has lost its name
+// to a different one has none until GitHub lists it.
 func (r *Registry) Observe(repo webhook.Repository) bool {
 	if !r.Known(repo) {
 		return false
@@ -80,8 +88,21 @@ func (r *Registry) Observe(repo webhook.Repository) bool {
 	if seen {
 		return name != ""
 	}
+	if r.suspended[repo.ID] != "" && r.isTaken(repo.ID, repo.FullName) {
+		return false
+	}
 	r.claim(repo.ID, repo.FullName)
 	return true
+}
+
+// isTaken reports whether another repository has a name. The caller holds the lock.
+func (r *Registry) isTaken(id int64, name string) bool {
+	for other, its := range r.names {
+		if other != id && strings.EqualFold(its, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // claim gives a name to a repository, and takes it from a different one that had it: GitHub gives no name twice, so that one
@@ -163,6 +184,7 @@ func (r *Registry) End(id int64, why string) {
 	defer r.mu.Unlock()
 	r.ends++
 	r.suspended[id], r.endedAt[id] = why, r.ends
+	delete(r.doubtful, id)
 }
 
 // Moment is taken before GitHub is asked which repositories there are.
@@ -179,14 +201,51 @@ func (r *Registry) EndedSince(id int64, asked Moment) bool {
 	return r.endedAt[id] > asked
 }
 
-// Resume lets work on a repository go on, because an answer to a question of that moment has it. An answer is no news of a
-// repository that ended after the question.
-func (r *Registry) Resume(id int64, asked Moment) {
+// Resume lets work on a repository go on, because an answer to a question of that moment has it. It reports whether it does: an answer
+// is no news of a repository that ended after the question.
+func (r *Registry) Resume(id int64, asked Moment) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.endedAt[id] <= asked {
-		delete(r.suspended, id)
+	if r.endedAt[id] > asked {
+		return false
 	}
+	delete(r.suspended, id)
+	delete(r.doubtful, id)
+	return true
+}
+
+// Revive lets work on a repository go on, because a delivery says that it is there, perhaps under another name. The delivery may be
+// late. So one that had ended is doubtful until GitHub is asked, and takes no name from another.
+func (r *Registry) Revive(id int64, name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why := r.suspended[id]; why != "" {
+		r.doubtful[id] = &doubt{why: why}
+	}
+	if r.doubtful[id] != nil && !r.isTaken(id, name) {
+		r.claim(id, name)
+	}
+	delete(r.suspended, id)
+}
+
+// Doubtful tells whether a delivery has brought back a repository that had ended, and no answer yet.
+func (r *Registry) Doubtful(id int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.doubtful[id] != nil
+}
+
+// Deny counts an answer that a doubtful repository is not there. It returns why the repository had ended, and how many such answers
+// there were: one may be older than the repository's return.
+func (r *Registry) Deny(id int64) (why string, denials int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := r.doubtful[id]
+	if d == nil {
+		return "", 0
+	}
+	d.denials++
+	return d.why, d.denials
 }
 
 // Suspended tells whether work on a repository is stopped.

@@ -68,8 +68,37 @@ func TestSuspend(t *testing.T) {
 	if r.Resume(7, asked); r.Ended(7) != "it was deleted" {
 		t.Error("a list that GitHub was asked for before the end has brought it back")
 	}
-	if r.Resume(7, r.Moment()); r.Suspended(7) {
+	if !r.Resume(7, r.Moment()) || r.Suspended(7) {
 		t.Error("a later list has not brought it back")
+	}
+	r.End(7, "it was deleted")
+	asked = r.Moment()
+	if r.Revive(7, "olga/kernels"); r.Suspended(7) || r.Ended(7) != "" || !r.Doubtful(7) {
+		t.Error("a delivery has not brought it back in doubt")
+	}
+	r.Suspend(7, "olga/kernels", errors.New("not found"))
+	if r.Revive(7, "olga/kernels"); !r.Doubtful(7) {
+		t.Error("another delivery has ended the doubt")
+	}
+	for n := 1; n < 3; n++ {
+		if why, denials := r.Deny(7); why != "it was deleted" || denials != n {
+			t.Errorf("%d answers that it is not there: %q, %d", n, why, denials)
+		}
+	}
+	if why, denials := r.Deny(8); why != "" || denials != 0 {
+		t.Errorf("an answer about one that nobody doubts: %q, %d", why, denials)
+	}
+	if !r.Resume(7, asked) || r.Doubtful(7) {
+		t.Error("a list that was asked for after the end has not ended the doubt")
+	}
+	r.End(7, "it was deleted")
+	r.Revive(7, "olga/kernels")
+	if r.End(7, "the App was removed"); r.Doubtful(7) || r.Ended(7) != "the App was removed" {
+		t.Error("doubtful, and ended again")
+	}
+	r.Suspend(8, "olga/cuda", errors.New("it is archived"))
+	if r.Revive(8, "olga/cuda"); r.Suspended(8) || r.Doubtful(8) {
+		t.Error("a suspended one is doubtful")
 	}
 }
 
@@ -96,6 +125,16 @@ func TestNameGoesToAnother(t *testing.T) {
 	r.Rename(7, "olga/kernels")
 	if r.Name(8) != "" || r.Ended(8) != "it was deleted" {
 		t.Errorf("a deleted one that lost its name: %v, %q", r.Names(), r.Ended(8))
+	}
+	r.End(9, "it was deleted")
+	if r.Observe(repo(9, "olga/kernels")) || r.Name(7) != "olga/kernels" {
+		t.Errorf("a late delivery of a deleted one has taken the name of its successor: %v", r.Names())
+	}
+	if r.Revive(8, "Olga/kernels"); r.Name(7) != "olga/kernels" || r.Name(8) != "" {
+		t.Errorf("a late rename of a deleted one has taken a name: %v", r.Names())
+	}
+	if r.Revive(8, "olga/cuda"); r.Name(8) != "olga/cuda" {
+		t.Errorf("it was renamed: %v", r.Names())
 	}
 	few := New([]string{"olga/kernels"}, slog.New(slog.DiscardHandler))
 	if few.Confirm(9, "mona/kernels"); !few.Confirmed(9) || few.Known(repo(9, "mona/kernels")) {

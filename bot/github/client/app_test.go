@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -53,6 +54,41 @@ func TestRepositoriesOfAllInstallations(t *testing.T) {
 	_, err = w.bot.Repository(w.ctx, "lab/secret")
 	if !errors.Is(err, client.ErrUnavailable) || !client.IsPermanent(err) {
 		t.Errorf("a repository without the App: %v", err)
+	}
+}
+
+// Whether a repository can be reached is GitHub's answer of now, of the repository with that number alone.
+func TestReaches(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	reaches := func(h *client.GitHub, name string, want string) {
+		t.Helper()
+		if got, err := h.Reaches(w.ctx, name, w.repo.ID()); err != nil || got != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	token := w.newToken(w.hub.CreateToken("alice"), client.Options{})
+	reaches(w.bot, repo, repo)
+	reaches(token, repo, repo)
+	w.inst.Uninstall()
+	reaches(w.bot, repo, "") // although anybody may read it
+	reaches(token, repo, repo)
+	_, err := w.app.Install(w.repo)
+	w.no(err)
+	reaches(w.bot, repo, repo)
+	if got, err := w.bot.Reaches(w.ctx, repo, w.repo.ID()+1); err != nil || got != "" {
+		t.Errorf("another number: %q, %v", got, err)
+	}
+	w.no(w.repo.Rename("cuda"))
+	reaches(w.bot, "alice/cuda", "alice/cuda")
+	reaches(token, repo, "alice/cuda")
+	w.repo.Delete()
+	reaches(w.bot, "alice/cuda", "")
+	reaches(token, "alice/cuda", "")
+	ended, cancel := context.WithCancel(w.ctx)
+	cancel()
+	if got, err := token.Reaches(ended, repo, w.repo.ID()); err == nil {
+		t.Errorf("without an answer: %q", got)
 	}
 }
 

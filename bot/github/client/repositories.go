@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,6 +104,17 @@ func (h *GitHub) Repositories(ctx context.Context, installation int64) ([]Reposi
 func (h *GitHub) Number(ctx context.Context, repo string) (int64, error) {
 	r, err := h.Repository(ctx, repo)
 	return r.ID, err
+}
+
+// Reaches asks GitHub whether the App is installed on the repository of that number, or the token can read it, under a name that it
+// has or had. It returns the name of today; "" if it is not there.
+func (h *GitHub) Reaches(ctx context.Context, repo string, id int64) (string, error) {
+	h.forget(repo, false)
+	r, err := h.Repository(ctx, repo)
+	if NotFound(err) || errors.Is(err, ErrUnavailable) || err == nil && r.ID != id {
+		return "", nil
+	}
+	return r.FullName, err
 }
 
 // Repository reads one repository.
