@@ -31,7 +31,7 @@ gates:
   correctness: {shapes: all, seeds: [0], distributions: [normal], secret_cases: 4, norm_error: "<= 1%"}
   performance:
     target: {shapes: [small], speedup: ">= +20%"}
-    confidence: 80%
+    confidence: 95%
     rounds: {min: 6, max: 8}
     pairs: 4
     control: 50%

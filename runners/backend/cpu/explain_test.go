@@ -233,6 +233,62 @@ func TestCountedThreadsOfOpenMP(t *testing.T) {
 	}
 }
 
+// A process takes its first page faults before the first launch: otherwise that launch takes longer than later ones, as if it did work
+// for them.
+func TestFirstLaunchFaults(t *testing.T) {
+	t.Parallel()
+	const source = include + `static int zeros[5000], ones[5000] = {1};
+void scale(const float *x, float *y, int32_t N)
+{
+    char deep[60000], *scratch = malloc(200000);
+    for (int i = 0; i < 5000; i++) zeros[i] += ones[i]++;
+    for (int i = 0; i < 60000; i++) ((volatile char *)deep)[i] = i;
+    for (int i = 0; i < 200000; i++) ((volatile char *)scratch)[i] = i;
+    for (int i = 0; i < N; i++) y[i] = 2 * x[i] + 0 * (scratch[i] + deep[i] + zeros[i]);
+    free(scratch);
+}
+`
+	m, p := languages(t)
+	w := newTestWorker(t, m, p, source, source, 20*time.Second)
+	if b, err := w.Build(t.Context(), runners.Candidate, w.job.Candidate); err != nil || !b.OK {
+		t.Fatal(b.Error, err)
+	}
+	shape, _ := m.Shape("mission")
+	d, err := newDrawer(m, shape, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.draw(w.random("mission"), []uint64{1}); err != nil {
+		t.Fatal(err)
+	}
+	exe := w.sides[runners.Candidate]
+	c, err := startChild(t.Context(), exe.path, d.layout.Size, exe.threads, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if failure, err := c.ready(); err != nil || failure != nil {
+		t.Fatal(failure, err)
+	}
+	c.memory.load(d.images[:1])
+	r, err := c.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.end()
+	open, err := countIn([]int{r.pid}, events[:1])
+	if err != nil {
+		t.Skip(err)
+	}
+	defer open.close()
+	if _, failure, err := c.execute(r, 0, len(d.images[0]), 1); err != nil || failure != nil {
+		t.Fatal(failure, err)
+	}
+	if faults := open.counts(events[:1], 1)[why.CPUPageFaults]; faults > 2 {
+		t.Errorf("%v page faults", faults)
+	}
+}
+
 func TestUncountable(t *testing.T) {
 	obstacle, remedy := Counts()
 	if (obstacle == "") != (remedy == "") {

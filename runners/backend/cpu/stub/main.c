@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -67,6 +68,28 @@ static void refused(int signal, siginfo_t *about, void *context)
     _exit(REFUSED);
 }
 
+enum { POPULATE_READ = 22, POPULATE_WRITE = 23, MOST_CODE = 16 << 20, MOST_VARIABLES = 1 << 20 }; /* of madvise, since Linux 5.14 */
+
+/* Brings code, constants and variables of the program or of a library into memory. */
+static int populate(struct dl_phdr_info *about, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    for (int i = 0; i < about->dlpi_phnum; i++) {
+        ElfW(Phdr) part = about->dlpi_phdr[i];
+        uintptr_t page = (uintptr_t)getpagesize(), from = about->dlpi_addr + part.p_vaddr, start = from & ~(page - 1);
+        size_t length = part.p_memsz;
+        if (part.p_type != PT_LOAD)
+            continue;
+        if (!(part.p_flags & PF_W))
+            madvise((void *)start, from - start + (length < MOST_CODE ? length : MOST_CODE), POPULATE_READ);
+        else /* the loader has made some of it read-only, which fails alone */
+            for (uintptr_t at = start; at < from + (length < MOST_VARIABLES ? length : MOST_VARIABLES); at += page)
+                madvise((void *)at, page, POPULATE_WRITE);
+    }
+    return 0;
+}
+
 /* What a program that has run for a while has behind it: its stack and its heap are there. */
 __attribute__((noinline)) static void settle(void)
 {
@@ -75,8 +98,8 @@ __attribute__((noinline)) static void settle(void)
     for (size_t i = 0; i < STACK; i += 1024)
         stack[i] = 1;
     (void)stack[0];
-    if (heap != NULL)
-        memset(heap, 1, HEAP);
+    for (size_t i = 0; heap != NULL && i < HEAP; i += 1024)
+        ((volatile char *)heap)[i] = 1; /* a compiler leaves out a memset of memory that is freed */
     free(heap);
 }
 
@@ -100,6 +123,7 @@ static int serve(void)
     if (memory == MAP_FAILED)
         return NO_MEMORY;
     settle();
+    dl_iterate_phdr(populate, NULL);
     memset(&action, 0, sizeof action);
     action.sa_sigaction = refused;
     action.sa_flags = SA_SIGINFO;
