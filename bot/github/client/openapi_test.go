@@ -89,6 +89,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"Repositories", func() error { _, err := h.Repositories(w.ctx, w.inst.ID()); return err }},
 		{"Number", func() error { _, err := h.Number(w.ctx, repo); return err }},
 		{"Repository", func() error { _, err := h.Repository(w.ctx, repo); return err }},
+		{"Reaches", func() error { _, err := h.Reaches(w.ctx, repo, w.repo.ID()); return err }},
 		{"CreateCheck", func() (err error) { check, err = h.CreateCheck(w.ctx, repo, full); return err }},
 		{"UpdateCheck", func() error { return h.UpdateCheck(w.ctx, repo, check, full) }},
 		{"UpdateCheck", func() error { return h.UpdateCheck(w.ctx, repo, check, client.Check{Status: "in_progress"}) }},
