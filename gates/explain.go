@@ -99,8 +99,8 @@ func explain(e *Evidence, compared []Comparison, shapes []string) []Why {
 	return all
 }
 
-// Reasons is why the times differ, without explanations that say nothing: nothing was counted, nothing of the builds differs, and nobody
-// can change that.
+// Reasons is why the times differ. It leaves out explanations that would tell a reader nothing: without counters, without a difference
+// of the builds, and without advice how to allow counters.
 func (v *Verdict) Reasons() []Why {
 	return slices.DeleteFunc(slices.Clone(v.Why), func(w Why) bool { return w.Static && !w.Moved && w.Note == "" })
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/why"
 )
 
-// What was counted on a CPU has the times of the rounds and the instructions of the builds beside it; where nothing was counted, these alone.
+// An explanation on a CPU uses what was counted, the times of the rounds and the instructions of the builds. If nothing was counted, it
+// uses the other two.
 func TestExplainOnCPU(t *testing.T) {
 	e := passing()
 	e.Mode = "cpu"

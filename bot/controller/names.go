@@ -107,7 +107,7 @@ func (k *Controller) confirmName(ctx context.Context, s *change.State) error {
 		return otherRepository(s.Facts.Repo, r.ID)
 	}
 	k.repos.Confirm(r.ID, r.FullName)
-	if k.repos.Ended(r.ID) != "" || k.repos.Doubtful(r.ID) {
+	if k.repos.Gone(r.ID) {
 		return nil // GitHub shows public repositories also where the App is not installed
 	}
 	return k.recordName(ctx, r.ID, r.FullName, asked)

@@ -53,7 +53,7 @@ func (k *Controller) recordAccount(ctx context.Context, e webhook.InstallationTa
 }
 
 func (k *Controller) renameRepository(ctx context.Context, r webhook.Repository, name string) error {
-	if asked := k.repos.Moment(); k.repos.Ended(r.ID) == "" && !k.repos.Doubtful(r.ID) {
+	if asked := k.repos.Moment(); !k.repos.Gone(r.ID) {
 		if err := k.rename(ctx, r.ID, name, asked); err != nil {
 			return err
 		}

@@ -215,7 +215,8 @@ func (r *Registry) Resume(id int64, asked Moment) bool {
 }
 
 // Revive lets work on a repository go on, because a delivery says that it is there, perhaps under another name. The delivery may be
-// late. So one that had ended is doubtful until GitHub is asked, and takes no name from another.
+// late. So if the repository had ended, it is doubtful until GitHub has been asked, and until then it cannot take the name of another
+// repository.
 func (r *Registry) Revive(id int64, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,6 +234,13 @@ func (r *Registry) Doubtful(id int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.doubtful[id] != nil
+}
+
+// Gone tells whether a repository has ended, and no answer of GitHub has brought it back since.
+func (r *Registry) Gone(id int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.suspended[id] != "" || r.doubtful[id] != nil
 }
 
 // Deny counts an answer that a doubtful repository is not there. It returns why the repository had ended, and how many such answers

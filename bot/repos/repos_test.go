@@ -86,7 +86,7 @@ func TestSuspend(t *testing.T) {
 		}
 	}
 	if why, denials := r.Deny(8); why != "" || denials != 0 {
-		t.Errorf("an answer about one that nobody doubts: %q, %d", why, denials)
+		t.Errorf("a repository that is not doubtful: %q, %d", why, denials)
 	}
 	if !r.Resume(7, asked) || r.Doubtful(7) {
 		t.Error("a list that was asked for after the end has not ended the doubt")

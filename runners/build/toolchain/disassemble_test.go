@@ -130,7 +130,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// Arithmetic on vectors is told from that on scalars, which has the same registers.
+// Arithmetic on vectors counts, and arithmetic on scalars in the same registers does not.
 func TestVectorArithmetic(t *testing.T) {
 	for said, want := range map[string]bool{
 		"addps %xmm0,%xmm1": true, "vfmadd231ps %ymm0,%ymm1,%ymm2": true, "vmulpd (%rdi),%zmm1,%zmm2": true, "vpaddd %ymm0,%ymm1,%ymm2": true, "pmaddwd %xmm0,%xmm1": true, "vpdpbusd %zmm0,%zmm1,%zmm2": true, "vdivps %ymm0,%ymm1,%ymm2": true,
